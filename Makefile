@@ -1,0 +1,42 @@
+# Two commands do everything: `make repro` (a trained translator that answers), `make test`.
+PYTHON ?= python3
+VENV := .venv
+INSTALLED := $(VENV)/.installed
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export MLFLOW_DISABLE_TELEMETRY := true
+# Two test processes of one thread each beat one process of two threads.
+TEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile
+
+.PHONY: help setup repro test test-all lint ui
+
+help:
+	@echo "make repro     install if missing, run the pipeline, translate a sentence"
+	@echo "make test      install if missing, then lint, types, quick tests"
+	@echo "make test-all  the same with the slow tests"
+	@echo "make ui        compare the runs in MLflow's browser interface"
+
+setup: $(INSTALLED)
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	pip install --constraint constraints.txt --editable '.[train,dev]'
+	touch $@
+
+repro: setup
+	dvc repro
+	python -m pipeline translate "Il vit au Japon."
+
+lint: setup
+	ruff check .
+	ruff format --check .
+	mypy
+
+test: lint
+	$(TEST) -m "not slow"
+
+test-all: lint
+	$(TEST)
+
+ui: setup
+	python -m pipeline ui

@@ -1,0 +1,238 @@
+"""The whole model: against torch.nn, against itself with a cache, and by its counts."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from transformer.model.config import ModelConfig
+from transformer.model.embedding import sinusoidal_positions
+from transformer.model.transformer import Transformer
+
+CONFIG = {
+    "num_encoder_layers": 2,
+    "num_decoder_layers": 3,
+    "d_model": 16,
+    "num_heads": 4,
+    "d_ff": 24,
+    "dropout": 0.0,
+    "attention_dropout": 0.0,
+    "norm": "pre",
+    "norm_epsilon": 1e-5,
+    "positions": "sinusoidal",
+    "max_positions": 32,
+    "activation": "relu",
+    "scale_embeddings": True,
+    "tie_embeddings": "none",
+}
+VOCABULARY = 11
+
+
+def make_model(**changes) -> Transformer:
+    torch.manual_seed(1)
+    model = Transformer(ModelConfig(**(CONFIG | changes)), VOCABULARY, VOCABULARY).eval()
+    for parameter in model.parameters():  # biases and norms that do something
+        if parameter.dim() == 1:
+            nn.init.normal_(parameter, mean=0.5)
+    return model
+
+
+@pytest.fixture
+def batch():
+    """Source [3, 6] with padding in two rows, its mask, and a target [3, 5]."""
+    torch.manual_seed(2)
+    source = torch.randint(0, VOCABULARY, (3, 6))
+    mask = torch.arange(6) < torch.tensor([6, 4, 1]).unsqueeze(1)
+    return source, mask, torch.randint(0, VOCABULARY, (3, 5))
+
+
+def copy_layer(ours, theirs) -> None:
+    """Gives a torch.nn layer the weights of ours."""
+    pairs = [(ours.self_attention, theirs.self_attn)]
+    norms = [ours.self_attention_residual.norm, ours.feed_forward_residual.norm]
+    if hasattr(ours, "cross_attention"):
+        pairs.append((ours.cross_attention, theirs.multihead_attn))
+        norms.insert(1, ours.cross_attention_residual.norm)
+    for mine, other in pairs:
+        other.in_proj_weight.data.copy_(mine.query_key_value.weight)
+        other.in_proj_bias.data.copy_(mine.query_key_value.bias)
+        other.out_proj.load_state_dict(mine.output.state_dict())
+    for index, norm in enumerate(norms, start=1):
+        getattr(theirs, f"norm{index}").load_state_dict(norm.state_dict())
+    theirs.linear1.load_state_dict(ours.feed_forward.inner.state_dict())
+    theirs.linear2.load_state_dict(ours.feed_forward.outer.state_dict())
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_model_equals_torch_with_the_same_weights(norm, activation, batch):
+    source, mask, target = batch
+    model = make_model(norm=norm, activation=activation)
+    shape = {
+        "d_model": 16,
+        "nhead": 4,
+        "dim_feedforward": 24,
+        "dropout": 0.0,
+        "activation": activation,
+        "batch_first": True,
+        "norm_first": norm == "pre",
+    }
+    memory = model.source_embedding(source)
+    for layer in model.encoder:
+        theirs = nn.TransformerEncoderLayer(**shape).eval()
+        copy_layer(layer, theirs)
+        memory = theirs(memory, src_key_padding_mask=~mask)
+    memory = model.encoder_norm(memory)
+    hidden = model.target_embedding(target)
+    causal = torch.ones(5, 5, dtype=torch.bool).triu(1)
+    for layer in model.decoder:
+        theirs = nn.TransformerDecoderLayer(**shape).eval()
+        copy_layer(layer, theirs)
+        hidden = theirs(hidden, memory, tgt_mask=causal, memory_key_padding_mask=~mask)
+    expected = model.projection(model.decoder_norm(hidden))
+    torch.testing.assert_close(model(source, mask, target), expected, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post", "none"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
+def test_cached_steps_equal_the_whole_sequence(norm, positions, batch):
+    source, mask, target = batch
+    model = make_model(norm=norm, positions=positions)
+    expected = model(source, mask, target)
+    cache = model.start(model.encode(source, mask), mask, num_beams=1)
+    for position in range(target.shape[1]):
+        logits, cache = model.step(target[:, position : position + 1], cache)
+        torch.testing.assert_close(logits[:, 0], expected[:, position], atol=1e-3, rtol=1e-4)
+
+
+def test_beams_of_one_step_equal_separate_sentences(batch):
+    source, mask, target = batch
+    model = make_model()
+    beams = torch.stack([target, target.flip(1)], dim=1)  # [3, 2, 5]
+    cache = model.start(model.encode(source, mask), mask, num_beams=2)
+    for position in range(target.shape[1]):
+        logits, cache = model.step(beams[..., position], cache)
+    for beam in range(2):
+        expected = model(source, mask, beams[:, beam])[:, -1]
+        torch.testing.assert_close(logits[:, beam], expected, atol=1e-4, rtol=1e-4)
+
+
+def test_padding_does_not_change_logits(batch):
+    source, mask, target = batch
+    model = make_model()
+    logits = model(source, mask, target)
+    for row, length in enumerate(mask.sum(1).tolist()):
+        alone = model(source[row : row + 1, :length], None, target[row : row + 1])
+        torch.testing.assert_close(logits[row : row + 1], alone, atol=1e-4, rtol=1e-4)
+
+
+def test_a_later_target_token_does_not_change_earlier_logits(batch):
+    source, mask, target = batch
+    model = make_model()
+    changed = target.clone()
+    changed[:, 3] = (changed[:, 3] + 1) % VOCABULARY
+    before, after = model(source, mask, target), model(source, mask, changed)
+    assert torch.equal(before[:, :3], after[:, :3])
+    assert not torch.allclose(before[:, 3], after[:, 3])
+
+
+def test_without_positions_the_encoder_ignores_order(batch):
+    source, _, _ = batch
+    order = torch.tensor([3, 0, 5, 1, 4, 2])
+    model = make_model(positions="none")
+    torch.testing.assert_close(
+        model.encode(source[:, order], None), model.encode(source, None)[:, order]
+    )
+
+
+def test_sinusoidal_positions_follow_the_paper():
+    table = sinusoidal_positions(40, 6)
+    for position in (0, 1, 39):
+        for pair in range(3):
+            angle = position / 10_000 ** (2 * pair / 6)
+            assert table[position, 2 * pair].item() == pytest.approx(math.sin(angle), abs=1e-6)
+            assert table[position, 2 * pair + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
+
+
+@pytest.mark.parametrize(("tie", "num_tables"), [("none", 3), ("output", 2), ("all", 1)])
+def test_tied_embeddings_are_one_table(tie, num_tables):
+    sizes = {
+        tie: sum(p.numel() for p in make_model(tie_embeddings=tie).parameters() if p.dim() == 2)
+        for tie in ("none", tie)
+    }
+    assert sizes["none"] - sizes[tie] == (3 - num_tables) * VOCABULARY * 16
+
+
+def test_every_parameter_gets_a_gradient(batch):
+    source, mask, target = batch
+    model = make_model(positions="learned", max_positions=6)
+    model(source, mask, target).logsumexp(-1).sum().backward()
+    without = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+    assert without == []
+
+
+def test_parameters_of_the_wmt14_tutorial_count_76_million():
+    """Document 000: 6+6 layers, d 512, ff 1024, two vocabularies of 28,996, 128 positions."""
+    config = ModelConfig(
+        **CONFIG
+        | {
+            "num_encoder_layers": 6,
+            "num_decoder_layers": 6,
+            "d_model": 512,
+            "d_ff": 1024,
+            "norm": "post",
+            "positions": "learned",
+            "max_positions": 128,
+            "activation": "gelu",
+            "scale_embeddings": False,
+        }
+    )
+    d, ff, v, length = 512, 1024, 28_996, 128
+    attention, norm = 4 * (d * d + d), 2 * d
+    feed_forward = d * ff + ff + ff * d + d
+    encoder = 6 * (attention + feed_forward + 2 * norm)
+    decoder = 6 * (2 * attention + feed_forward + 3 * norm)
+    expected = 2 * (v + length) * d + encoder + decoder + d * v + v
+    with torch.device("meta"):
+        model = Transformer(config, v, v)
+    assert model.num_parameters() == expected
+    assert round(expected / 1e6, 1) == 76.2
+
+
+def test_bfloat16_stays_near_float32(batch):
+    source, mask, target = batch
+    model = make_model()
+    expected = model(source, mask, target).log_softmax(-1)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        logits = model(source, mask, target)
+    assert logits.dtype == torch.bfloat16
+    torch.testing.assert_close(logits.float().log_softmax(-1), expected, atol=0.2, rtol=0.1)
+
+
+def test_too_long_a_sequence_is_refused(batch):
+    source, mask, target = batch
+    model = make_model(max_positions=5)
+    with pytest.raises(ValueError, match=r"6 tokens is longer than model.max_positions = 5"):
+        model(source, mask, target)
+
+
+def test_tying_all_needs_one_vocabulary():
+    config = ModelConfig(**(CONFIG | {"tie_embeddings": "all"}))
+    with pytest.raises(ValueError, match=r"tie_embeddings = 'all' needs one joint vocabulary"):
+        Transformer(config, 10, 11)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_heads": 3}, r"num_heads = 3 must divide d_model = 16"),
+        ({"d_model": 15, "num_heads": 3}, r"d_model = 15 must be even"),
+        ({"norm": "middle"}, r"'pre', 'post' or 'none'"),
+        ({"dropout": 1.0}, r"less than 1"),
+        ({"d_model": "16"}, r"valid integer"),
+    ],
+)
+def test_impossible_shapes_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        ModelConfig(**(CONFIG | changes))

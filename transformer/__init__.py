@@ -1,0 +1,1 @@
+"""Neural machine translation: model, text, training, search, export, serving."""

@@ -1,0 +1,71 @@
+"""The base of every params section, and how its errors are told."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from typing_extensions import TypeForm
+
+
+class Section(BaseModel):
+    """A frozen, strictly typed section of `params.yaml`.
+
+    Subclasses declare fields without defaults: `params.yaml` is the only home of values.
+    A rule over several fields is a `model_validator(mode="after")` that raises `ValueError`
+    and names the fields, their values and what is allowed.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
+
+
+class ConfigError(ValueError):
+    """Params that can't be used. The message lists every problem: path, value, what is allowed."""
+
+    def __init__(self, problems: list[str], where: str = "params.yaml") -> None:
+        self.problems = problems
+        noun = "problem" if len(problems) == 1 else "problems"
+        super().__init__(f"{where}: {len(problems)} {noun}\n  " + "\n  ".join(problems))
+
+
+T = TypeVar("T")
+
+
+def parse_section(section_type: TypeForm[T], name: str, values: Any) -> tuple[T | None, list[str]]:
+    """Reads one section.
+
+    Args:
+        section_type: a `Section`, or a union of them told apart by a field such as `kind`.
+        name: the section's key in `params.yaml`; it opens the path in each message.
+        values: what the file holds under that key.
+
+    Returns:
+        The section, or None, and the problems found, one line each.
+    """
+    try:
+        return TypeAdapter(section_type).validate_python(values), []
+    except ValidationError as error:
+        return None, [_tell(name, values, dict(problem)) for problem in error.errors()]
+
+
+def _tell(name: str, values: Any, problem: dict[str, Any]) -> str:
+    # A tagged union puts its tag into the path; the file has no such level, so it is left out.
+    path, here = [name], values
+    for part in problem["loc"]:
+        if isinstance(here, Mapping) and part in here:
+            here = here[part]
+        elif not (problem["type"] == "missing" and part == problem["loc"][-1]):
+            continue
+        path.append(str(part))
+    where, kind, message = ".".join(path), problem["type"], problem["msg"]
+    if kind == "missing":
+        return f"{where}: missing; this key is required"
+    if kind == "extra_forbidden":
+        return f"{where} = {problem['input']!r}: unknown key; correct or remove it"
+    if kind == "union_tag_not_found":
+        return f"{where}: missing key 'kind'"
+    if kind == "union_tag_invalid":
+        tag, allowed = problem["ctx"]["tag"], problem["ctx"]["expected_tags"]
+        return f"{where}.kind = {tag!r}: allowed are {allowed}"
+    if kind == "value_error":
+        return f"{where}: {message.removeprefix('Value error, ')}"
+    return f"{where} = {problem['input']!r}: {message[0].lower() + message[1:]}"

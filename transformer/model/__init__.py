@@ -1,0 +1,1 @@
+"""The encoder-decoder Transformer: tensors in, tensors out. No files, no text, no params."""

@@ -1,0 +1,46 @@
+"""The `model` section: the shape of the Transformer."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from transformer.config import Section
+
+
+class ModelConfig(Section):
+    """Architecture, in the terms of Vaswani et al. 2017 (arXiv:1706.03762)."""
+
+    num_encoder_layers: int = Field(ge=1)
+    num_decoder_layers: int = Field(ge=1)
+    d_model: int = Field(ge=1)
+    num_heads: int = Field(ge=1)
+    d_ff: int = Field(ge=1)
+    # On embeddings, and on every sublayer's output before it is added to the residual.
+    dropout: float = Field(ge=0, lt=1)
+    # On the attention weights.
+    attention_dropout: float = Field(ge=0, lt=1)
+    # pre: inside each residual branch, with a final norm per stack. post: after each addition.
+    norm: Literal["pre", "post", "none"]
+    norm_epsilon: float = Field(gt=0)
+    positions: Literal["sinusoidal", "learned", "none"]
+    # The longest sequence, in tokens with its end mark, that either side can hold.
+    max_positions: int = Field(ge=1)
+    activation: Literal["relu", "gelu"]
+    # Multiply token embeddings by sqrt(d_model) (2017, section 3.4).
+    scale_embeddings: bool
+    # output: target embedding = output projection. all: source embedding too (joint vocabulary).
+    tie_embeddings: Literal["none", "output", "all"]
+
+    @model_validator(mode="after")
+    def _heads_divide_width(self) -> Self:
+        if self.d_model % self.num_heads:
+            raise ValueError(
+                f"num_heads = {self.num_heads} must divide d_model = {self.d_model}; "
+                "change one of them"
+            )
+        if self.positions == "sinusoidal" and self.d_model % 2:
+            raise ValueError(
+                f"d_model = {self.d_model} must be even for positions = 'sinusoidal'; "
+                "sines and cosines come in pairs"
+            )
+        return self
