@@ -1,0 +1,60 @@
+"""Corpora of line-aligned files."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from transformer.text.corpus_config import TextCorpus, TextFiles
+from transformer.text.sources.text import open_text, read_aligned
+
+
+def corpus(folder: Path) -> TextCorpus:
+    return TextCorpus(
+        kind="text",
+        name="tiny",
+        source_language="fr",
+        target_language="en",
+        licence="CC0",
+        path=str(folder),
+        train=TextFiles(source="train.fr.gz", target="train.en"),
+        valid=TextFiles(source="valid.fr", target="valid.en"),
+        test=TextFiles(source="valid.fr", target="valid.en"),
+        split=None,
+    )
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        (folder / name.replace("_", ".")).write_bytes(text.encode())
+
+
+def test_parts_can_be_read_twice(tmp_path: Path) -> None:
+    write(tmp_path, train_en="Go.\nHi.\n", valid_fr="Oui.\n", valid_en="Yes.")
+    (tmp_path / "train.fr.gz").write_bytes(gzip.compress(b"Va !\n\n"))
+    source = open_text(corpus(tmp_path))
+    for _ in range(2):
+        assert list(source.parts["train"]()) == [("Va !", "Go."), ("", "Hi.")]
+        assert list(source.parts["valid"]()) == [("Oui.", "Yes.")]
+    assert set(source.sha256) == {"train.fr.gz", "train.en", "valid.fr", "valid.en"}
+
+
+def test_a_separator_inside_a_line_does_not_misalign(tmp_path: Path) -> None:
+    write(tmp_path, a_fr="un\u2028deux\ntrois\n", a_en="one two\nthree\n")
+    pairs = list(read_aligned(tmp_path / "a.fr", tmp_path / "a.en"))
+    assert pairs == [("un\u2028deux", "one two"), ("trois", "three")]
+
+
+@pytest.mark.parametrize("longer", ["a.fr", "a.en"])
+def test_misaligned_files_are_told_with_their_counts(tmp_path: Path, longer: str) -> None:
+    write(tmp_path, a_fr="1\n2\n", a_en="1\n2\n")
+    with (tmp_path / longer).open("a") as file:
+        file.write("3\n4\n")
+    counts = r"a\.fr has 4 lines, .*a\.en has 2" if longer == "a.fr" else r"2 lines, .*a\.en has 4"
+    with pytest.raises(ValueError, match=f"misaligned: .*{counts}; from line 3 on"):
+        list(read_aligned(tmp_path / "a.fr", tmp_path / "a.en"))
+
+
+def test_a_missing_file_is_told_before_anything_is_read(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"train\.fr\.gz: no such file"):
+        open_text(corpus(tmp_path))

@@ -1,0 +1,83 @@
+"""The section `corpus`: what is refused, in which words."""
+
+import re
+from typing import Any
+
+import pytest
+
+from transformer.config import parse_section
+from transformer.text.corpus_config import CorpusConfig
+
+COMMON = {
+    "name": "tiny",
+    "source_language": "fr",
+    "target_language": "en",
+    "licence": "CC0",
+    "path": "data",
+}
+SPLIT = {"valid_pairs": 1, "test_pairs": 1, "seed": 0}
+FILES = {"source": "a.fr", "target": "a.en"}
+VALID: dict[str, dict[str, Any]] = {
+    "phrasebook": COMMON | {"kind": "phrasebook", "num_pairs": 10, "seed": 0},
+    "text": COMMON | {"kind": "text", "train": FILES, "valid": FILES, "test": FILES, "split": None},
+    "tabular": COMMON
+    | {
+        "kind": "tabular",
+        "url": None,
+        "sha256": None,
+        "member": None,
+        "source_column": 2,
+        "target_column": 1,
+        "split": SPLIT,
+    },
+    "hub": COMMON
+    | {
+        "kind": "hub",
+        "dataset": "owner/name",
+        "config": None,
+        "revision": "main",
+        "train": "train[:100]",
+        "valid": "validation",
+        "test": "test",
+        "translation_column": "translation",
+        "source_column": "fr",
+        "target_column": "en",
+        "split": None,
+    },
+}
+
+
+def problems(values: dict[str, Any]) -> str:
+    return "\n".join(parse_section(CorpusConfig, "corpus", values)[1])
+
+
+@pytest.mark.parametrize("kind", VALID)
+def test_each_kind_is_read(kind: str) -> None:
+    config, wrong = parse_section(CorpusConfig, "corpus", VALID[kind])
+    assert wrong == []
+    assert config is not None
+    assert config.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        ("text", {"valid": None}, r"valid = null, but split = null too; name the part"),
+        ("text", {"valid": None, "test": None}, r"valid and test = null, but split = null"),
+        ("text", {"split": SPLIT}, r"neither valid nor test is missing.*set split: null"),
+        ("hub", {"test": None}, r"test = null, but split = null too"),
+        ("hub", {"target_column": "fr"}, r"source_column = 'fr' equals target_column = 'fr'"),
+        ("hub", {"dataset": None}, r"revision = 'main' goes with a dataset on the Hub"),
+        ("tabular", {"target_column": 2}, r"source_column = 2 equals target_column = 2"),
+        ("tabular", {"url": "ftp://x"}, r"corpus\.url = 'ftp://x'"),
+        ("tabular", {"split": None}, r"corpus\.split"),
+        ("tabular", {"source_column": 0}, r"corpus\.source_column = 0"),
+        ("phrasebook", {"source_language": "French"}, r"corpus\.source_language = 'French'"),
+        ("phrasebook", {"num_pairs": "many"}, r"corpus\.num_pairs = 'many'"),
+        ("phrasebook", {"split": SPLIT}, r"corpus\.split = .*unknown key"),
+        ("phrasebook", {"kind": "csv"}, r"corpus\.kind = 'csv': allowed are"),
+    ],
+)
+def test_what_can_not_be_is_refused(kind: str, change: dict[str, Any], message: str) -> None:
+    told = problems(VALID[kind] | change)
+    assert re.search(message, told), told

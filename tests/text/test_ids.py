@@ -1,0 +1,158 @@
+"""Token ids on disk: what was written is read, in flat memory."""
+
+import itertools
+import json
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transformer.text import ids as ids_module
+from transformer.text.corpus import Pair
+from transformer.text.ids import IdsMeta, load_ids, write_ids
+from transformer.text.tokenizer import Tokenizer, TokenizerPair
+from transformer.text.vocab_config import BpeSpec, WordSpec
+from transformer.text.vocabulary import fit_tokenizer
+
+TRAIN = [("un chat", "a cat"), ("un chien noir", "a black dog"), ("oui", "yes of course sir")]
+VALID = [("un chat noir et blanc", "a black cat"), ("", "no")]
+
+
+@pytest.fixture(scope="module")
+def pair() -> TokenizerPair:
+    spec = WordSpec(kind="word", size=100, min_frequency=1)
+    sources, targets = zip(*TRAIN, *VALID, strict=True)
+    return TokenizerPair(fit_tokenizer(spec, sources), fit_tokenizer(spec, targets))
+
+
+def test_every_sentence_comes_back_with_its_end_mark(
+    tmp_path: Path, pair: TokenizerPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ids_module, "BATCH_PAIRS", 2)
+    meta = write_ids(tmp_path, TRAIN, VALID, pair, max_tokens=100)
+    ids = load_ids(tmp_path)
+    assert ids.meta == meta
+    for split, pairs in ((ids.train, TRAIN), (ids.valid, VALID)):
+        assert len(split) == len(pairs)
+        for index, (source, target) in enumerate(pairs):
+            assert split.source(index).tolist() == [*pair.source.encode(source), 3]
+            assert split.target(index).tolist() == [*pair.target.encode(target), 3]
+    assert ids.valid.source_lengths.tolist() == [6, 1]
+    assert ids.train.target_lengths.tolist() == [3, 4, 5]
+    assert ids.train.source_lengths.dtype == np.int64
+
+
+def test_too_long_training_pairs_are_dropped_with_a_count(
+    tmp_path: Path, pair: TokenizerPair
+) -> None:
+    meta = write_ids(tmp_path, TRAIN, VALID, pair, max_tokens=4)  # end mark included
+    ids = load_ids(tmp_path)
+    assert (len(ids.train), len(ids.valid)) == (2, 2)
+    assert (meta.counts["train"].dropped_too_long, meta.counts["valid"].dropped_too_long) == (1, 0)
+    assert (meta.counts["train"].longest_source, meta.counts["valid"].longest_source) == (4, 6)
+
+
+def test_the_report_counts_tokens(tmp_path: Path, pair: TokenizerPair) -> None:
+    write_ids(tmp_path, TRAIN, VALID, pair, 100).write_report(tmp_path / "report.json")
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["train"]["source_tokens"] == 3 + 4 + 2
+    assert report["train"]["mean_target_tokens"] == 4.0
+    assert report["valid"]["pairs"] == 2
+
+
+def test_the_meta_holds_what_a_model_needs(tmp_path: Path, pair: TokenizerPair) -> None:
+    write_ids(tmp_path, TRAIN, VALID, pair, max_tokens=100)
+    meta = IdsMeta.read(tmp_path)
+    assert (meta.source_vocab_size, meta.target_vocab_size) == (pair.source.size, pair.target.size)
+    assert meta.source.pad_id == 0
+    assert meta.target._asdict() == {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
+    assert meta.tokenizer_sha256 == pair.sha256
+    assert (meta.joint, meta.max_tokens, meta.dtype) == (False, 100, "<u2")
+
+
+def test_a_large_vocabulary_takes_wide_ids(tmp_path: Path, pair: TokenizerPair) -> None:
+    wide = Tokenizer(pair.target.json)
+    wide.size = (1 << 16) + 1
+    write_ids(tmp_path, TRAIN, VALID, TokenizerPair(pair.source, wide), max_tokens=100)
+    ids = load_ids(tmp_path)
+    assert ids.meta.dtype == "<u4"
+    assert ids.train.source(0).tolist() == [*pair.source.encode(TRAIN[0][0]), 3]
+
+
+def test_twice_gives_the_same_bytes(tmp_path: Path, pair: TokenizerPair) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write_ids(tmp_path / name, TRAIN, VALID, pair, max_tokens=4)
+    paths = list((tmp_path / "a").iterdir())
+    assert len(paths) == 9
+    for path in paths:
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_memory_does_not_grow_with_the_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ids_module, "BATCH_PAIRS", 64)
+    joint = fit_tokenizer(BpeSpec(kind="bpe", size=300, min_frequency=1), ["un chat"])
+    tokenizers = TokenizerPair(joint, joint)
+
+    def pairs(count: int) -> Iterator[Pair]:
+        return itertools.islice((("un chat " * 9, f"a cat {n}") for n in itertools.count()), count)
+
+    peaks = []
+    for count in (512, 512, 8192):  # the first also pays for what is loaded once
+        tracemalloc.start()
+        write_ids(tmp_path, pairs(count), VALID, tokenizers, max_tokens=100)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.3 * peaks[1]
+
+
+def test_an_index_out_of_range_is_refused(tmp_path: Path, pair: TokenizerPair) -> None:
+    write_ids(tmp_path, TRAIN, VALID, pair, max_tokens=100)
+    for index in (-1, 2):
+        with pytest.raises(IndexError, match=f"sentence {index} of 2"):
+            load_ids(tmp_path).valid.source(index)
+
+
+def test_nothing_left_is_told(tmp_path: Path, pair: TokenizerPair) -> None:
+    with pytest.raises(ValueError, match=r"'train' has no pairs left: 3 were longer.*_tokens = 2"):
+        write_ids(tmp_path, TRAIN, VALID, pair, max_tokens=2)
+
+
+def test_an_empty_validation_part_is_told(tmp_path: Path, pair: TokenizerPair) -> None:
+    with pytest.raises(ValueError, match=r"'valid' has no pairs left"):
+        write_ids(tmp_path, TRAIN, [], pair, max_tokens=100)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("meta.json", None, r"meta\.json: no such file; run the stage `tokenize`"),
+        ("meta.json", b"{}", r"meta\.json has another form"),
+        ("train.source.bin", None, r"train\.source\.bin: missing or empty"),
+        ("train.source.bin", b"\0\0", r"holds 1 ids where .*offsets\.bin promises 9"),
+        ("valid.target.offsets.bin", b"", r"valid\.target\.offsets\.bin: missing or empty"),
+    ],
+)
+def test_damaged_files_are_told(
+    tmp_path: Path, pair: TokenizerPair, name: str, content: bytes | None, message: str
+) -> None:
+    write_ids(tmp_path, TRAIN, VALID, pair, max_tokens=100)
+    (tmp_path / name).unlink()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        load_ids(tmp_path)
+
+
+def test_files_of_two_runs_are_told(tmp_path: Path, pair: TokenizerPair) -> None:
+    for name, train in (("a", TRAIN), ("b", TRAIN[:1])):
+        (tmp_path / name).mkdir()
+        write_ids(tmp_path / name, train, VALID, pair, max_tokens=100)
+    for name in ("train.source.bin", "train.source.offsets.bin"):
+        (tmp_path / "b" / name).replace(tmp_path / "a" / name)
+    with pytest.raises(ValueError, match=r"'train' has 1 source and 3 target sentences"):
+        load_ids(tmp_path / "a")

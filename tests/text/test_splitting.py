@@ -1,0 +1,103 @@
+"""Splitting: no sentence in two parts, exact sizes, one outcome per seed."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer.text.corpus import Pair
+from transformer.text.splitting import assign_parts, group_pairs
+
+NAMES = ("valid", "test")
+SENTENCE = st.integers(0, 12).map(lambda number: f"Sentence {number}.")
+
+
+def components(pairs: Sequence[Pair]) -> list[set[int]]:
+    """Groups by brute force: merge whatever touches until nothing does."""
+    groups = [{index} for index in range(len(pairs))]
+    merged = True
+    while merged:
+        merged = False
+        for a in groups:
+            for b in groups:
+                touch = any(
+                    pairs[i][0] == pairs[j][0] or pairs[i][1] == pairs[j][1] for i in a for j in b
+                )
+                if a is not b and touch:
+                    a |= b
+                    groups.remove(b)
+                    merged = True
+                    break
+            if merged:
+                break
+    return groups
+
+
+def unrelated(count: int) -> list[Pair]:
+    return [(f"quelle {number}", f"target {number}") for number in range(count)]
+
+
+@given(st.lists(st.tuples(SENTENCE, SENTENCE), max_size=25))
+def test_groups_are_the_connected_components(pairs: list[Pair]) -> None:
+    labels = group_pairs(pairs)
+    found = [set(np.flatnonzero(labels == label)) for label in range(len(set(labels.tolist())))]
+    assert sorted(map(sorted, found)) == sorted(map(sorted, components(pairs)))
+
+
+def test_a_long_chain_is_one_group() -> None:
+    links = [(f"s{n // 2}", f"t{(n + 1) // 2}") for n in range(2001)]
+    order = np.random.default_rng(0).permutation(len(links))
+    assert set(group_pairs([links[n] for n in order]).tolist()) == {0}
+
+
+def test_case_punctuation_and_odd_spaces_do_not_tell_sentences_apart() -> None:
+    pairs = [("Va\u202f!", "Go."), ("va !", "Leave."), ("VA", "Move."), ("Va-t'en", "Go away")]
+    assert group_pairs(pairs).tolist() == [0, 0, 0, 1]
+
+
+def test_bare_punctuation_is_not_all_the_same() -> None:
+    assert group_pairs([("?", "What?"), ("!", "Hey!")]).tolist() == [0, 1]
+
+
+def test_a_sentence_on_the_other_side_does_not_join() -> None:
+    assert group_pairs([("Tom", "Tim"), ("Tim", "Jim")]).tolist() == [0, 1]
+
+
+@given(st.integers(0, 2**32), st.lists(st.tuples(SENTENCE, SENTENCE), max_size=25))
+def test_no_sentence_stands_in_two_parts(seed: int, related: list[Pair]) -> None:
+    pairs = related + unrelated(20)
+    parts = assign_parts(pairs, (4, 6), seed, NAMES)
+    assert np.bincount(parts, minlength=3)[1:].tolist() == [4, 6]
+    for side in (0, 1):
+        where: dict[str, set[int]] = {}
+        for pair, part in zip(pairs, parts.tolist(), strict=True):
+            where.setdefault(pair[side], set()).add(part)
+        assert all(len(found) == 1 for found in where.values())
+
+
+def test_a_giant_group_goes_to_training() -> None:
+    giant = [("Merci", f"Thanks {number}") for number in range(50)]
+    parts = assign_parts(giant + unrelated(20), (5, 5), 0, NAMES)
+    assert set(parts[:50].tolist()) == {0}
+
+
+def test_the_seed_decides() -> None:
+    pairs = unrelated(100)
+    first, again, other = (assign_parts(pairs, (10, 10), seed, NAMES) for seed in (1, 1, 2))
+    assert (first == again).all()
+    assert (first != other).any()
+
+
+def test_a_corpus_that_is_too_small_is_told() -> None:
+    with pytest.raises(ValueError, match=r"10 pairs can't give valid 5 \+ test 5 and leave some"):
+        assign_parts(unrelated(10), (5, 5), 0, NAMES)
+
+
+def test_a_corpus_that_hangs_together_is_told() -> None:
+    pairs = [("Merci", f"Thanks {number}") for number in range(50)] + unrelated(3)
+    with pytest.raises(
+        ValueError, match=r"valid 3 of 5, test 0 of 5 pairs.*53 pairs form 4 groups.*holds 50"
+    ):
+        assign_parts(pairs, (5, 5), 0, NAMES)

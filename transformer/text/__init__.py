@@ -1,0 +1,1 @@
+"""Text: corpora, cleaning, splitting, tokenizers. No torch."""

@@ -1,0 +1,39 @@
+"""The `clean` section: how text is normalised, which training pairs are kept."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from transformer.config import Section
+
+
+class NormalisationConfig(Section):
+    """What is done to one side beyond the Unicode and white space rules, which always hold."""
+
+    lowercase: bool
+    # Hyphens and dashes become spaces; all other punctuation but the apostrophe is removed.
+    strip_punctuation: bool
+
+
+class CleanConfig(Section):
+    """Normalisation for all parts; filters for training text only, in the order listed here."""
+
+    source: NormalisationConfig
+    target: NormalisationConfig
+    # Cut training pairs into their sentences; pairs with unequal numbers of them are rejected.
+    single_sentence: bool
+    # What the two limits below count: words between spaces, or characters (for Chinese and such).
+    length_unit: Literal["word", "character"]
+    # The longer side's most units; null: no limit.
+    max_length: int | None = Field(ge=1)
+    # The longer side's length over the shorter side's; null: no limit.
+    max_length_ratio: float | None = Field(ge=1)
+    # Reject a pair whose two sides are the same text.
+    drop_copies: bool
+    # Reject a pair with a side that stands on that side in the validation or test part.
+    drop_leaks: bool
+    # Reject a pair that was kept before.
+    drop_duplicates: bool
+    # Rejected pairs kept to look at, for each reason, drawn at random.
+    num_reject_samples: int = Field(ge=0)
+    seed: int = Field(ge=0)

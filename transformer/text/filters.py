@@ -1,0 +1,119 @@
+"""Filters for training pairs: each keeps a pair, or drops it with a reason."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from transformer.text.clean_config import CleanConfig
+from transformer.text.corpus import Pair
+from transformer.text.hashing import SeenHashes, hash_sentence
+
+# Every reason, in the order in which they are looked for: a pair is told by its first.
+EMPTY = "empty"
+SENTENCE_COUNT = "sentence_count"
+TOO_LONG = "too_long"
+LENGTH_RATIO = "length_ratio"
+COPY = "copy"
+LEAK = "leak"
+DUPLICATE = "duplicate"
+REASONS = (EMPTY, SENTENCE_COUNT, TOO_LONG, LENGTH_RATIO, COPY, LEAK, DUPLICATE)
+
+# None keeps the (normalised) pair; a reason drops it.
+Filter = Callable[[Pair], str | None]
+
+
+def make_filters(config: CleanConfig, held_out: Iterable[Pair]) -> list[Filter]:
+    """The filters that a config asks for, in order.
+
+    Args:
+        config: the section `clean`.
+        held_out: the normalised pairs of the validation and test parts.
+    """
+    measure = len if config.length_unit == "character" else count_words
+    filters: list[Filter] = [empty]
+    if config.max_length is not None:
+        filters.append(TooLong(config.max_length, measure))
+    if config.max_length_ratio is not None:
+        filters.append(LengthRatio(config.max_length_ratio, measure))
+    if config.drop_copies:
+        filters.append(copy)
+    if config.drop_leaks:
+        filters.append(Leak(held_out))
+    if config.drop_duplicates:
+        filters.append(Duplicate())
+    return filters
+
+
+def judge(pair: Pair, filters: Sequence[Filter]) -> str | None:
+    """The first reason that a filter has against the pair; None if all keep it."""
+    return next((reason for keep in filters if (reason := keep(pair)) is not None), None)
+
+
+def count_words(text: str) -> int:
+    """Words between spaces."""
+    return len(text.split())
+
+
+def empty(pair: Pair) -> str | None:
+    """Drops a pair with nothing on a side."""
+    return None if pair[0] and pair[1] else EMPTY
+
+
+def copy(pair: Pair) -> str | None:
+    """Drops a pair whose target is its source."""
+    return COPY if pair[0] == pair[1] else None
+
+
+class TooLong:
+    """Drops a pair with a side of more than `limit` units."""
+
+    def __init__(self, limit: int, measure: Callable[[str], int]) -> None:
+        self._limit = limit
+        self._measure = measure
+
+    def __call__(self, pair: Pair) -> str | None:
+        """Judges one pair."""
+        return TOO_LONG if max(map(self._measure, pair)) > self._limit else None
+
+
+class LengthRatio:
+    """Drops a pair with a side more than `limit` times as long as the other."""
+
+    def __init__(self, limit: float, measure: Callable[[str], int]) -> None:
+        self._limit = limit
+        self._measure = measure
+
+    def __call__(self, pair: Pair) -> str | None:
+        """Judges one pair; neither side is empty."""
+        shorter, longer = sorted(map(self._measure, pair))
+        return LENGTH_RATIO if longer > self._limit * shorter else None
+
+
+class Leak:
+    """Drops a pair whose source or target stands on that side of a held-out part.
+
+    Sides, not pairs: a known source with another translation would still give the answer away.
+    """
+
+    def __init__(self, held_out: Iterable[Pair]) -> None:
+        self._known: tuple[set[int], set[int]] = (set(), set())
+        for pair in held_out:
+            for known, sentence in zip(self._known, pair, strict=True):
+                known.add(hash_sentence(sentence))
+
+    def __call__(self, pair: Pair) -> str | None:
+        """Judges one pair."""
+        leaks = (
+            hash_sentence(text) in known for text, known in zip(pair, self._known, strict=True)
+        )
+        return LEAK if any(leaks) else None
+
+
+class Duplicate:
+    """Drops a pair that was kept before. It comes last, so that it sees only pairs to be kept."""
+
+    def __init__(self) -> None:
+        self._seen = SeenHashes()
+
+    def __call__(self, pair: Pair) -> str | None:
+        """Judges one pair."""
+        # Normalised text holds no line ends, so the two sides can't run into each other.
+        return None if self._seen.add(hash_sentence("\n".join(pair))) else DUPLICATE

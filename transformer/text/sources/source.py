@@ -1,0 +1,24 @@
+"""The form that every kind of corpus is brought into."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from transformer.text.corpus import Pair
+
+
+@dataclass(frozen=True)
+class Source:
+    """An opened corpus.
+
+    `parts` has `train`, and `valid` and `test` where the corpus brings them. Each value starts
+    a new reading of the part, in order, every time it is called; it raises `ValueError` with file
+    and line for text that can't be used.
+    """
+
+    parts: Mapping[str, Callable[[], Iterator[Pair]]]
+    # Path, URL or id, as the params give it.
+    origin: str
+    # The Hub's revision, where there is one.
+    revision: str | None
+    # Of each file that was read, by name; empty where the text comes from no single file.
+    sha256: Mapping[str, str]

@@ -1,0 +1,138 @@
+"""Corpora of tab-separated files: plain, gzipped, zipped, local or by URL."""
+
+import shutil
+import tempfile
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from transformer.files import sha256_file
+from transformer.text.corpus import Pair
+from transformer.text.corpus_config import TabularCorpus
+from transformer.text.sources.lines import decode_lines, open_bytes
+from transformer.text.sources.source import Source
+
+# Some hosts, manythings.org among them, refuse Python's own name for itself.
+_HEADERS = {"User-Agent": "Mozilla/5.0 (compatible; transformer-mt)"}
+_TIMEOUT_SECONDS = 60
+
+
+@contextmanager
+def open_tabular(config: TabularCorpus) -> Iterator[Source]:
+    """Opens the file at `path`, or fetches the one at `url` for as long as the context lasts.
+
+    Raises:
+        ValueError: it is missing, can't be fetched, has another SHA-256 than the config asks for,
+            or is a zip in which the wanted member can't be told.
+    """
+    if config.url is None:
+        yield _open(config, Path(config.path), config.path)
+        return
+    with tempfile.TemporaryDirectory(prefix="corpus-") as folder:
+        path = Path(folder) / "download"
+        _fetch(config.url, path)
+        yield _open(config, path, config.url)
+
+
+def read_columns(
+    lines: Iterable[str], name: str, source_column: int, target_column: int
+) -> Iterator[Pair]:
+    """The two columns, counted from 1, of tab-separated lines. Lines without text are skipped.
+
+    Raises:
+        ValueError: a line has fewer columns than that; file, line and what it holds are named.
+    """
+    needed = max(source_column, target_column)
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        columns = line.split("\t")
+        if len(columns) < needed:
+            raise ValueError(
+                f"{name}, line {number}: {len(columns)} column(s), but column {needed} is wanted "
+                f"(corpus.source_column = {source_column}, corpus.target_column = "
+                f"{target_column}); the line is {line[:80]!r}; columns are separated by tabs"
+            )
+        yield columns[source_column - 1], columns[target_column - 1]
+
+
+def _open(config: TabularCorpus, path: Path, origin: str) -> Source:
+    open_bytes(path).close()
+    checksum = sha256_file(path)
+    if config.sha256 is not None and checksum != config.sha256:
+        raise ValueError(
+            f"{origin} has SHA-256 {checksum}, but corpus.sha256 = {config.sha256}; the file has "
+            "changed: check it, then set the new value, or null to take any"
+        )
+    member = _find_member(path, origin, config.member) if zipfile.is_zipfile(path) else None
+    if member is None and config.member is not None:
+        raise ValueError(
+            f"corpus.member = {config.member!r}, but {origin} is not a zip; set it to null"
+        )
+    read = partial(_read, path, origin, member, config.source_column, config.target_column)
+    name = origin.rsplit("/", 1)[-1]
+    return Source(parts={"train": read}, origin=origin, revision=None, sha256={name: checksum})
+
+
+def _read(
+    path: Path, origin: str, member: str | None, source_column: int, target_column: int
+) -> Iterator[Pair]:
+    if member is None:
+        with open_bytes(path) as file:
+            yield from read_columns(
+                decode_lines(file, origin), origin, source_column, target_column
+            )
+        return
+    name = f"{origin}:{member}"
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+            yield from read_columns(decode_lines(file, name), name, source_column, target_column)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        raise ValueError(f"{name}: can't be unzipped ({error}); unzip it by hand") from error
+
+
+def _find_member(path: Path, origin: str, member: str | None) -> str:
+    with zipfile.ZipFile(path) as archive:
+        names = [info.filename for info in archive.infolist() if not info.is_dir()]
+    listed = ", ".join(names) or "nothing"
+    if member is not None:
+        if member not in names:
+            raise ValueError(f"corpus.member = {member!r} is not in {origin}; it holds {listed}")
+        return member
+    candidates = [
+        name
+        for name in names
+        if Path(name).suffix in (".txt", ".tsv")
+        and not Path(name).name.startswith(("_", "."))
+        and not name.startswith("__MACOSX/")
+    ]
+    if len(candidates) != 1:
+        raise ValueError(
+            f"{origin}: {len(candidates)} of its members could be the text, one is needed; "
+            f"set corpus.member to one of: {listed}"
+        )
+    return candidates[0]
+
+
+def _fetch(url: str, path: Path) -> None:
+    request = urllib.request.Request(url, headers=_HEADERS)
+    try:
+        with (
+            urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer,
+            path.open("wb") as file,
+        ):
+            shutil.copyfileobj(answer, file)
+            expected = answer.headers.get("Content-Length")
+    except (urllib.error.URLError, OSError) as error:
+        raise ValueError(
+            f"corpus.url = {url} can't be fetched: {error}. Without a network, fetch the file "
+            "elsewhere, set corpus.path to it and corpus.url to null"
+        ) from error
+    if expected is not None and path.stat().st_size != int(expected):
+        raise ValueError(
+            f"corpus.url = {url}: {path.stat().st_size} of {expected} bytes arrived; try again"
+        )

@@ -1,0 +1,85 @@
+"""The `vocab` section: which tokenizers are fitted, or taken ready-made."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from transformer.config import Section
+from transformer.text.special_tokens import SPECIAL_TOKENS
+
+# Every byte has a piece in the sub-word vocabularies, so no text is unknown to them.
+_SMALLEST_BYTE_VOCABULARY = 256 + len(SPECIAL_TOKENS)
+
+
+class BpeSpec(Section):
+    """Byte-pair encoding over UTF-8 bytes (Sennrich et al. 2016, arXiv:1508.07909)."""
+
+    kind: Literal["bpe"]
+    # The most pieces, special tokens and the 256 bytes included; a small text gives fewer.
+    size: int = Field(ge=_SMALLEST_BYTE_VOCABULARY)
+    # Pairs of pieces that are rarer than this are not merged.
+    min_frequency: int = Field(ge=1)
+
+
+class UnigramSpec(Section):
+    """A unigram language model over UTF-8 bytes (Kudo 2018, arXiv:1804.10959)."""
+
+    kind: Literal["unigram"]
+    # The most pieces, special tokens and the 256 bytes included; a small text gives fewer.
+    size: int = Field(ge=_SMALLEST_BYTE_VOCABULARY)
+
+
+class WordSpec(Section):
+    """Whole words, signs and digits; everything else is `<unk>`."""
+
+    kind: Literal["word"]
+    # The most words, special tokens included; the most frequent are kept.
+    size: int = Field(gt=len(SPECIAL_TOKENS))
+    # Words that are rarer than this are left out.
+    min_frequency: int = Field(ge=1)
+
+
+class PretrainedSpec(Section):
+    """A ready-made tokenizer, used as it is."""
+
+    kind: Literal["pretrained"]
+    # A path to a `tokenizer.json`, or an id on the Hugging Face Hub such as bert-base-cased.
+    name: str = Field(min_length=1)
+    # A branch, tag or commit on the Hub; null with a path, or for the Hub's main branch.
+    revision: str | None
+
+    @model_validator(mode="after")
+    def _a_file_has_no_revision(self) -> Self:
+        if self.revision is not None and self.name.endswith(".json"):
+            raise ValueError(
+                f"revision = {self.revision!r} goes with a Hub id, but name = {self.name!r} is a "
+                "file; set revision: null"
+            )
+        return self
+
+
+TokenizerSpec = Annotated[
+    BpeSpec | UnigramSpec | WordSpec | PretrainedSpec, Field(discriminator="kind")
+]
+
+
+class VocabConfig(Section):
+    """Either one joint vocabulary, or one for each side."""
+
+    joint: TokenizerSpec | None
+    source: TokenizerSpec | None
+    target: TokenizerSpec | None
+
+    @model_validator(mode="after")
+    def _joint_or_one_per_side(self) -> Self:
+        given = {name: getattr(self, name) for name in ("joint", "source", "target")}
+        told = {name for name, spec in given.items() if spec is not None}
+        if told not in ({"joint"}, {"source", "target"}):
+            found = ", ".join(
+                f"{name} = {'null' if spec is None else spec.kind}" for name, spec in given.items()
+            )
+            raise ValueError(
+                f"{found}: allowed are joint alone (source and target null), or source and target "
+                "both (joint null)"
+            )
+        return self

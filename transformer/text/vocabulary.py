@@ -1,0 +1,177 @@
+"""Fitting tokenizers on training text."""
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+
+from transformer.text.corpus import read_side
+from transformer.text.special_tokens import SPECIAL_TOKENS, UNK
+from transformer.text.tokenizer import Tokenizer, TokenizerPair
+from transformer.text.vocab_config import (
+    BpeSpec,
+    PretrainedSpec,
+    TokenizerSpec,
+    UnigramSpec,
+    VocabConfig,
+    WordSpec,
+)
+
+_BATCH_TEXTS = 8192
+# A text falls into words, digits and signs, each with the space before it. An apostrophe stays
+# with the word before it; what follows does too when it is short: "l'|homme", "d'un", "don't".
+_PIECES = (
+    r" ?[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]{1,2}(?![\p{L}\p{M}]))*(?:['’](?=\p{L}))?"
+    r"| ?\p{N}"
+    r"| ?([^\s\p{L}\p{M}\p{N}])\1*"  # a run of one sign, such as an ellipsis
+    r"|\s"
+)
+
+
+def fit_pair(config: VocabConfig, train: Path) -> TokenizerPair:
+    """Fits the tokenizers that a config asks for on a training part's Parquet file.
+
+    Raises:
+        ValueError: the file is missing, or as `fit_tokenizer` does.
+    """
+    if config.joint is not None:
+        joint = fit_tokenizer(
+            config.joint, chain(read_side(train, "source"), read_side(train, "target"))
+        )
+        return TokenizerPair(joint, joint)
+    assert config.source is not None, "the config holds joint, or both sides"
+    assert config.target is not None, "the config holds joint, or both sides"
+    return TokenizerPair(
+        fit_tokenizer(config.source, read_side(train, "source")),
+        fit_tokenizer(config.target, read_side(train, "target")),
+    )
+
+
+def fit_tokenizer(spec: TokenizerSpec, texts: Iterable[str]) -> Tokenizer:
+    """Fits a tokenizer on normalised text; a pretrained one is fetched, and sees no text.
+
+    The same text gives the same tokenizer, byte for byte, whatever the number of threads.
+    `decode(encode(text)) == text` for every normalised text (kind `word`: every one without
+    unknown words).
+
+    Raises:
+        ValueError: a pretrained tokenizer can't be had, or lacks special tokens.
+    """
+    match spec:
+        case BpeSpec():
+            return _fit_bpe(spec, texts)
+        case UnigramSpec():
+            return _fit_unigram(spec, texts)
+        case WordSpec():
+            return _fit_words(spec, texts)
+        case PretrainedSpec():
+            return _fetch(spec)
+
+
+def _fit_bpe(spec: BpeSpec, texts: Iterable[str]) -> Tokenizer:
+    fast = _over_bytes(models.BPE())
+    trainer = trainers.BpeTrainer(
+        vocab_size=spec.size,
+        min_frequency=spec.min_frequency,
+        special_tokens=list(SPECIAL_TOKENS),
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    fast.train_from_iterator(_batches(texts), trainer)
+    return Tokenizer(fast.to_str(pretty=True))
+
+
+def _fit_unigram(spec: UnigramSpec, texts: Iterable[str]) -> Tokenizer:
+    fast = _over_bytes(models.Unigram())
+    trainer = trainers.UnigramTrainer(
+        vocab_size=spec.size,
+        special_tokens=list(SPECIAL_TOKENS),
+        unk_token=UNK,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    fast.train_from_iterator(_batches(texts), trainer)
+    value: dict[str, Any] = json.loads(fast.to_str())
+    value["model"]["vocab"] = settle_unigram(value["model"]["vocab"])
+    return Tokenizer(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def settle_unigram(vocabulary: list[list[Any]]) -> list[list[Any]]:
+    """Brings a unigram vocabulary into one order, with scores that repeat from fit to fit.
+
+    The library adds up probabilities in the order of a randomly seeded hash map: the last digits
+    differ from run to run (tokenizers#762). Bytes that it adds for completeness get scores just
+    above the lowest, in that order too. Here the former are rounded and the latter made equal.
+
+    Args:
+        vocabulary: [piece, log-probability] rows, the special tokens first.
+    """
+    special, rows = vocabulary[: len(SPECIAL_TOKENS)], vocabulary[len(SPECIAL_TOKENS) :]
+    lowest = min(score for _, score in rows)
+    # The library's steps between added bytes are 1e-4.
+    ceiling = lowest + 1e-4 * (1 + sum(len(piece) == 1 for piece, _ in rows))
+    settled = [
+        [piece, round(lowest if len(piece) == 1 and score <= ceiling else score, 5)]
+        for piece, score in rows
+    ]
+    return special + sorted(settled, key=lambda row: (-row[1], row[0]))
+
+
+def _fit_words(spec: WordSpec, texts: Iterable[str]) -> Tokenizer:
+    fast = _empty(models.WordLevel({UNK: 1}, unk_token=UNK))
+    # A word carries the space before it; an unknown one does not tell, and mostly had one.
+    fast.decoder = decoders.Sequence(
+        [decoders.Replace(UNK, " " + UNK), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    trainer = trainers.WordLevelTrainer(
+        vocab_size=spec.size,
+        min_frequency=spec.min_frequency,
+        special_tokens=list(SPECIAL_TOKENS),
+        show_progress=False,
+    )
+    fast.train_from_iterator(_batches(texts), trainer)
+    return Tokenizer(fast.to_str(pretty=True))
+
+
+def _fetch(spec: PretrainedSpec) -> Tokenizer:
+    path = Path(spec.name)
+    if path.is_file():
+        return Tokenizer.load(path)
+    if path.suffix == ".json":
+        raise ValueError(f"vocab: name = {spec.name}: no such tokenizer file")
+    revision = "main" if spec.revision is None else spec.revision
+    try:
+        fast = tokenizers.Tokenizer.from_pretrained(spec.name, revision=revision)
+    except Exception as error:  # the library raises bare Exception
+        raise ValueError(
+            f"vocab: the tokenizer {spec.name!r} at revision {revision!r} can't be fetched from "
+            f"the Hugging Face Hub: {error}. Without a network, set name to a tokenizer.json"
+        ) from error
+    return Tokenizer(fast.to_str(pretty=True), spec.name)
+
+
+def _empty(model: Any) -> Any:
+    fast: Any = tokenizers.Tokenizer(model)
+    # The first word gets a space too, so it is the same word as in the middle of a text.
+    fast.normalizer = normalizers.Prepend(" ")
+    fast.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(_PIECES), "isolated")
+    return fast
+
+
+def _over_bytes(model: Any) -> Any:
+    fast = _empty(model)
+    fast.pre_tokenizer = pre_tokenizers.Sequence(
+        [fast.pre_tokenizer, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
+    fast.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
+    return fast
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    iterator = iter(texts)
+    while batch := list(islice(iterator, _BATCH_TEXTS)):
+        yield batch
