@@ -1,0 +1,135 @@
+"""Fixtures that tests of several parts share."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def make_translator(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a translator whose graph copies its source: "un chat" becomes "UN CHAT".
+
+    It holds 8 source tokens. Keyword arguments replace entries of the card; hypothesis n scores
+    -n - length_penalty / 10 - beam_size / 100.
+    """
+
+    def make(name: str = "translator", **changes: Any) -> Path:
+        from tokenizers import Tokenizer, models, pre_tokenizers
+
+        from transformer.files import sha256_file
+        from transformer.text.special_tokens import SPECIAL_TOKENS
+        from transformer.text.tokenizer import Tokenizer as OurTokenizer
+        from transformer.text.tokenizer import TokenizerPair
+
+        folder = tmp_path / name
+        words = ["un", "deux", "trois", "quatre", "chat", "chien", "dort", ".", "!", "?"]
+
+        def fit(words: list[str]) -> OurTokenizer:
+            vocabulary = {word: id for id, word in enumerate([*SPECIAL_TOKENS, *words])}
+            fast = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+            fast.pre_tokenizer = pre_tokenizers.Whitespace()
+            fast.add_special_tokens(list(SPECIAL_TOKENS))
+            return OurTokenizer(fast.to_str())
+
+        pair = TokenizerPair(fit(words), fit([word.upper() for word in words]))
+        pair.save(folder)
+        (folder / "translator.onnx").write_bytes(_copying_graph(pair.source.pad_id))
+        card: dict[str, Any] = {
+            "format": 1,
+            "source_language": "fr",
+            "target_language": "en",
+            "normalisation": {"source": {"lowercase": True, "strip_punctuation": False}},
+            "search": {
+                "beam_size": 4,
+                "length_penalty": 1.0,
+                "max_length_factor": 2.0,
+                "max_length_extra": 2,
+            },
+            "max_source_tokens": 8,
+            "max_target_tokens": 20,
+            "graph": {
+                "file": "translator.onnx",
+                "precision": "float32",
+                "inputs": ["source", "max_length", "length_penalty", "beam_size", "num_best"],
+            },
+            "files": {file.name: sha256_file(file) for file in folder.iterdir()},
+            "tokenizer_sha256": pair.sha256,
+            "model": {"target_vocab_size": pair.target.size},
+            "model_sha256": "0123abcd" * 8,
+        }
+        card |= changes
+        (folder / "translator.json").write_text(json.dumps(card))
+        return folder
+
+    return make
+
+
+def _copying_graph(pad_id: int) -> bytes:
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper
+    from onnx.checker import check_model
+
+    def node(operator: str, inputs: str, output: str, **attributes: Any) -> Any:
+        return helper.make_node(operator, inputs.split(), [output], **attributes)
+
+    constants = {
+        "pad": np.array(pad_id),
+        "zero": np.array(0),
+        "one": np.array(1),
+        "one_1d": np.array([1]),
+        "tenth": np.array(0.1, dtype=np.float32),
+        "hundredth": np.array(0.01, dtype=np.float32),
+    }
+    nodes = [
+        node("Equal", "source pad", "is_pad"),
+        node("Not", "is_pad", "is_real"),
+        node("Cast", "is_real", "ones", to=TensorProto.INT64),
+        node("ReduceSum", "ones one_1d", "num_real", keepdims=1),  # [B, 1]
+        node("Unsqueeze", "max_length one_1d", "limit"),
+        node("Min", "num_real limit", "kept"),  # [B, 1]
+        node("Shape", "source", "width", start=1, end=2),
+        node("Squeeze", "width", "width_scalar"),
+        node("Range", "zero width_scalar one", "positions"),
+        node("Less", "positions kept", "is_kept"),  # [B, S]
+        node("Where", "is_kept source pad", "copy"),
+        node("Unsqueeze", "copy one_1d", "copy_3d"),  # [B, 1, S]
+        node("Unsqueeze", "num_best zero_1d", "n"),
+        node("Concat", "one_1d n one_1d", "shape_3d", axis=0),
+        node("Expand", "copy_3d shape_3d", "target"),
+        node("Concat", "one_1d n", "shape_2d", axis=0),
+        node("Expand", "kept shape_2d", "lengths"),
+        node("Range", "zero num_best one", "ranks"),
+        node("Neg", "ranks", "minus_ranks"),
+        node("Cast", "minus_ranks", "base", to=TensorProto.FLOAT),  # [N]
+        node("Mul", "length_penalty tenth", "penalty"),
+        node("Cast", "beam_size", "beams", to=TensorProto.FLOAT),
+        node("Mul", "beams hundredth", "beam_part"),
+        node("Sub", "base penalty", "partly"),
+        node("Sub", "partly beam_part", "row_scores"),
+        node("Shape", "lengths", "lengths_shape"),
+        node("Expand", "row_scores lengths_shape", "scores"),
+    ]
+    constants["zero_1d"] = np.array([0])
+    graph = helper.make_graph(
+        nodes,
+        "copy",
+        [
+            helper.make_tensor_value_info("source", TensorProto.INT64, ["B", "S"]),
+            helper.make_tensor_value_info("max_length", TensorProto.INT64, ["B"]),
+            helper.make_tensor_value_info("length_penalty", TensorProto.FLOAT, []),
+            helper.make_tensor_value_info("beam_size", TensorProto.INT64, []),
+            helper.make_tensor_value_info("num_best", TensorProto.INT64, []),
+        ],
+        [
+            helper.make_tensor_value_info("target", TensorProto.INT64, ["B", "N", "T"]),
+            helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["B", "N"]),
+            helper.make_tensor_value_info("lengths", TensorProto.INT64, ["B", "N"]),
+        ],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    check_model(model)
+    return bytes(model.SerializeToString())

@@ -1,0 +1,1 @@
+"""Decoding: search as pure tensor steps, corpus scores."""

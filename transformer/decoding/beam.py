@@ -1,0 +1,212 @@
+"""Beam search as pure functions from state to state.
+
+PyTorch runs them in a loop (`transformer.decoding.search`); export compiles the same functions
+into the body of an ONNX `Loop`. So every size comes from a shape, every choice is made on tensors,
+and nothing is read back to the host.
+
+Shapes: B batch, W beams, N hypotheses to return (W at most), V target vocabulary, t tokens so far.
+
+How it searches:
+- Live hypotheses and finished ones are kept apart. At each step the W best continuations live on.
+  A hypothesis may end when ending it is at least as probable as the worst continuation that lives
+  on; it is then ranked among the finished ones by its normalised score, and the N best are kept.
+- score = sum of log p / ((5 + length) / 6) ** length_penalty, the end mark counted in both
+  (Wu et al. 2016, arXiv:1609.08144, equation 14, without coverage).
+- A sentence is done when it has reached its maximum length; or when W hypotheses have ended, so
+  that one beam is greedy search whatever the penalty; or when no live one can still win: more
+  tokens only lower a sum of log-probabilities, and for a penalty of 0 or more the divisor is
+  largest at the maximum length, so best live sum / divisor at the maximum length bounds every
+  score to come.
+- A hypothesis cut at the maximum length carries no end mark; it is returned only after all finished
+  ones. The padding and start marks are never generated; the unknown mark is.
+- Of equal scores the finished one that came first wins, then the lower beam, then the token that
+  `topk` puts first.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class SpecialIds(NamedTuple):
+    """The marks of the target vocabulary that steer a search."""
+
+    pad: int
+    bos: int
+    eos: int
+
+
+class SearchPlan(NamedTuple):
+    """What stays the same over all steps of a search."""
+
+    max_lengths: Tensor  # int64 [B], the end mark included; 0 for a row without a source
+    length_penalty: Tensor  # float32 []
+    final_weights: Tensor  # float32 [B], `length_weight` at the maximum length
+    banned: Tensor  # float32 [V], -inf at tokens that continue no hypothesis, else 0
+    beams: Tensor  # int64 [1, W], 0 1 2 ...
+    beam_offsets: Tensor  # int64 [B, 1], the row of each sentence's first beam
+    pool_offsets: Tensor  # int64 [B, 1], the same in `SearchState.sequences`
+
+
+class SearchState(NamedTuple):
+    """What one step hands to the next."""
+
+    num_steps: Tensor  # int64 []
+    tokens: Tensor  # int64 [B, W], the latest token of each live hypothesis
+    parents: Tensor  # int64 [B, W], the row of [B * W] that it grew from: the cache follows
+    live_scores: Tensor  # float32 [B, W], sum of log p, best first; -inf marks an unused beam
+    finished_scores: Tensor  # float32 [B, N], normalised, best first; -inf marks a free place
+    num_finished: Tensor  # int64 [B], how many have ended, kept or not
+    is_row_done: Tensor  # bool [B]
+    sequences: Tensor  # int64 [B * (N + W), t], per sentence the finished, then the live ones
+
+
+class SearchResult(NamedTuple):
+    """Translations, best first; a place that no hypothesis fills has length 0 and score -inf."""
+
+    target: Tensor  # int64 [B, N, T], without start mark, padded after the end mark
+    scores: Tensor  # float32 [B, N], normalised log-probability
+    lengths: Tensor  # int64 [B, N], tokens, end mark included
+
+
+def init_state(
+    has_source: Tensor,
+    max_lengths: Tensor,
+    length_penalty: Tensor,
+    beams: Tensor,
+    places: Tensor,
+    vocab_size: int,
+    special: SpecialIds,
+) -> tuple[SearchPlan, SearchState]:
+    """The plan of a search and its state before the first token.
+
+    Args:
+        has_source: bool [B]; a row without one ends at once, with an empty translation.
+        max_lengths: int64 [B], the most tokens of each translation, end mark included.
+        length_penalty: float32 [], 0 or more.
+        beams: int64 [W], 0 1 2 ...
+        places: int64 [N], likewise; N <= W.
+        vocab_size: V.
+        special: marks of the target vocabulary.
+    """
+    beams, places = beams.unsqueeze(0), places.unsqueeze(0)  # [1, W], [1, N]
+    max_lengths = max_lengths * has_source
+    row = torch.ones_like(max_lengths).cumsum(0).unsqueeze(1) - 1  # [B, 1]
+    zeros = row * 0
+    banned = torch.zeros(vocab_size, device=beams.device)
+    banned[[special.pad, special.bos, special.eos]] = -torch.inf
+    plan = SearchPlan(
+        max_lengths=max_lengths,
+        length_penalty=length_penalty,
+        final_weights=length_weight(max_lengths, length_penalty),
+        banned=banned,
+        beams=beams,
+        beam_offsets=row * beams.shape[1],
+        pool_offsets=row * (beams.shape[1] + places.shape[1]),
+    )
+    # All beams start alike, so that all but one are switched off until they differ.
+    live_scores = torch.where(beams + zeros > 0, -torch.inf, 0.0)
+    state = SearchState(
+        num_steps=torch.zeros_like(max_lengths[:0]).sum(),
+        tokens=beams * 0 + zeros + special.bos,
+        parents=beams + plan.beam_offsets,
+        live_scores=live_scores,
+        finished_scores=torch.where(places + zeros >= 0, -torch.inf, 0.0),
+        num_finished=torch.zeros_like(max_lengths),
+        is_row_done=max_lengths < 1,
+        sequences=(torch.cat([places, beams], dim=1) + zeros).reshape(-1, 1)[:, :0],
+    )
+    return plan, state
+
+
+def step(logits: Tensor, state: SearchState, plan: SearchPlan, special: SpecialIds) -> SearchState:
+    """Lengthens every live hypothesis by one token, and ends those that may end.
+
+    Args:
+        logits: [B, W, V], of the token that follows `state.tokens`; any float type.
+        state: as it was for these logits; it is not changed.
+        plan: of this search.
+        special: marks of the target vocabulary.
+    """
+    num_beams, num_best = state.live_scores.shape[1], state.finished_scores.shape[1]
+    num_choices = torch.sym_min(num_beams, logits.shape[2])  # type: ignore[no-untyped-call]
+    length = state.num_steps + 1
+    is_done = state.is_row_done.unsqueeze(1)  # [B, 1]
+
+    log_p = torch.log_softmax(logits.float(), dim=-1)  # [B, W, V]
+    end_scores = state.live_scores + log_p[:, :, special.eos]  # [B, W]
+    choice_log_p, choices = (log_p + plan.banned).topk(num_choices)  # [B, W, C]
+    candidates = (state.live_scores.unsqueeze(2) + choice_log_p).flatten(1)  # [B, W * C]
+    live_scores, best = _best(candidates, num_beams)  # [B, W]
+    tokens = choices.flatten(1).gather(1, best)
+    parents = torch.div(best, num_choices, rounding_mode="trunc")
+
+    may_end = (end_scores >= live_scores[:, -1:]) & ~is_done
+    weighted = end_scores * length_weight(length, plan.length_penalty)
+    ended_scores = torch.where(may_end, weighted, -torch.inf)  # [B, W]
+    pool = torch.cat([state.finished_scores, ended_scores], dim=1)  # [B, N + W]
+    finished_scores, kept = _best(pool, num_best)  # [B, N]
+    num_finished = state.num_finished + (ended_scores > -torch.inf).sum(1)
+
+    # A sentence that was done before this step keeps its hypotheses as they were.
+    live_scores = torch.where(is_done, state.live_scores, live_scores)
+    tokens = torch.where(is_done, special.pad, tokens)
+    parents = torch.where(is_done, plan.beams, parents)
+    ends = torch.where(kept < num_best, special.pad, special.eos)
+    rows = torch.cat([kept, parents + num_best], dim=1) + plan.pool_offsets  # [B, N + W]
+    last = torch.cat([ends, tokens], dim=1).reshape(-1, 1)
+    sequences = torch.cat([state.sequences.index_select(0, rows.reshape(-1)), last], dim=1)
+
+    bounds = live_scores[:, 0] * plan.final_weights
+    is_row_done = (
+        state.is_row_done
+        | (length >= plan.max_lengths)
+        | (num_finished >= num_beams)
+        | (bounds <= finished_scores[:, -1])
+    )
+    return SearchState(
+        num_steps=length,
+        tokens=tokens,
+        parents=parents + plan.beam_offsets,
+        live_scores=live_scores,
+        finished_scores=finished_scores,
+        num_finished=num_finished,
+        is_row_done=is_row_done,
+        sequences=sequences,
+    )
+
+
+def is_done(state: SearchState) -> Tensor:
+    """bool []: no further step changes the result."""
+    return state.is_row_done.all()
+
+
+def finish(state: SearchState, plan: SearchPlan, special: SpecialIds) -> SearchResult:
+    """The N best hypotheses of each sentence of a search that is done."""
+    num_best = state.finished_scores.shape[1]
+    filled = (state.finished_scores > -torch.inf).sum(1, keepdim=True)  # [B, 1]
+    place = torch.ones_like(state.finished_scores).cumsum(1).long() - 1  # [B, N]
+    # Places left free go to hypotheses cut at the maximum length, which the live ones are by then.
+    index = torch.where(place < filled, place, place - filled + num_best)
+    live_scores = state.live_scores * plan.final_weights.unsqueeze(1)
+    scores = torch.cat([state.finished_scores, live_scores], dim=1).gather(1, index)
+    rows = (index + plan.pool_offsets).reshape(-1)
+    target = state.sequences.index_select(0, rows)  # [B * N, T]
+    target = target.reshape(*index.shape, state.sequences.shape[1])  # [B, N, T]
+    target = torch.where(scores.unsqueeze(2) > -torch.inf, target, special.pad)
+    return SearchResult(target, scores, (target != special.pad).sum(2))
+
+
+def length_weight(lengths: Tensor, length_penalty: Tensor) -> Tensor:
+    """1 / ((5 + length) / 6) ** length_penalty, float32: a sum of log p times it is a score."""
+    return ((lengths.float() + 5) / 6) ** -length_penalty
+
+
+def _best(scores: Tensor, num_best: int) -> tuple[Tensor, Tensor]:
+    # The best scores of each row and where they stand, the first of equal ones first. ONNX's TopK
+    # keeps that order; torch's doesn't promise to, so there a stable sort of the few scores does.
+    if torch.compiler.is_exporting():
+        return scores.topk(num_best)
+    values, index = scores.sort(dim=1, descending=True, stable=True)
+    return values[:, :num_best], index[:, :num_best]

@@ -1,0 +1,23 @@
+"""The `search` section: how translations are looked for."""
+
+from pydantic import Field
+
+from transformer.config import Section
+
+
+class SearchConfig(Section):
+    """Beam search with the length penalty of Wu et al. 2016 (arXiv:1609.08144, section 7)."""
+
+    # Live hypotheses per sentence; 1 is greedy search.
+    beam_size: int = Field(ge=1, le=100)
+    # The exponent of the penalty: 0 ranks by log-probability, 1 nearly by its mean per token.
+    length_penalty: float = Field(ge=0)
+    # A translation holds at most floor(factor * source tokens) + extra tokens, end marks included
+    # on both sides, and never more than model.max_positions.
+    max_length_factor: float = Field(ge=0)
+    max_length_extra: int = Field(ge=1)
+
+    def max_length(self, num_source_tokens: int, max_positions: int) -> int:
+        """The most target tokens, end mark included, for a source of so many tokens."""
+        wanted = int(self.max_length_factor * num_source_tokens) + self.max_length_extra
+        return min(wanted, max_positions)

@@ -1,0 +1,107 @@
+"""Translation of a batch of token ids by a PyTorch model."""
+
+import torch
+from torch import Tensor
+
+from transformer.decoding.beam import SearchResult, SpecialIds, finish, init_state, is_done, step
+from transformer.model.transformer import DecoderCache, Transformer
+
+# On an accelerator asking whether all is done waits for the queue; some idle steps cost less.
+STEPS_PER_CHECK = 8
+
+
+@torch.inference_mode()
+def search(
+    model: Transformer,
+    source: Tensor,
+    source_mask: Tensor,
+    *,
+    beam_size: int,
+    length_penalty: float,
+    max_lengths: Tensor,
+    num_best: int,
+    special: SpecialIds,
+) -> SearchResult:
+    """Beam search with a key/value cache; how it ranks and stops stands in `decoding.beam`.
+
+    Each row gets the answer that it would get alone. A row of padding only gets an empty one.
+
+    Args:
+        model: in evaluation mode.
+        source: int64 [B, S], each row ending with its end mark, then padding.
+        source_mask: bool [B, S], True at real tokens.
+        beam_size: live hypotheses per sentence; 1 is greedy search.
+        length_penalty: exponent of the length penalty, 0 or more.
+        max_lengths: int64 [B], the most target tokens of each row, end mark included; at most
+            model.max_positions.
+        num_best: hypotheses to return, at most `beam_size`.
+        special: marks of the target vocabulary.
+
+    Raises:
+        ValueError: a setting out of range.
+    """
+    _check(model, beam_size, length_penalty, num_best)
+    has_source, source_mask = visible(source_mask)
+    steps = int(max_lengths.max())
+    if steps > model.config.max_positions:
+        raise ValueError(
+            f"a maximum length of {steps} tokens is more than model.max_positions = "
+            f"{model.config.max_positions}; ask for less"
+        )
+    device = source.device
+    plan, state = init_state(
+        has_source,
+        max_lengths,
+        torch.tensor(length_penalty, dtype=torch.float32, device=device),
+        torch.arange(beam_size, device=device),
+        torch.arange(num_best, device=device),
+        model.projection.out_features,
+        special,
+    )
+    cache = model.start(model.encode(source, source_mask), source_mask, beam_size)
+    steps_per_check = 1 if device.type == "cpu" else STEPS_PER_CHECK
+    for index in range(steps):
+        if index % steps_per_check == 0 and bool(is_done(state)):
+            break
+        if index > 0 and beam_size > 1:
+            cache = reorder(cache, state.parents)
+        logits, cache = model.step(state.tokens, cache)
+        state = step(logits, state, plan, special)
+    result = finish(state, plan, special)
+    return result._replace(target=result.target[:, :, : int(result.lengths.max())])
+
+
+def visible(source_mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Which rows have a source, bool [B], and a mask under which those without see one token.
+
+    Attention over nothing has no defined weights; what such a row computes is thrown away.
+    """
+    has_source = source_mask.any(dim=1)
+    first = torch.ones_like(source_mask).cumsum(1) == 1  # [B, S]
+    return has_source, source_mask | (first & ~has_source.unsqueeze(1))
+
+
+def reorder(cache: DecoderCache, parents: Tensor) -> DecoderCache:
+    """The cache of hypotheses that grew from rows `parents`, int64 [B, W], of [B * W].
+
+    Only what belongs to a hypothesis moves; the source side is shared by a sentence's beams.
+    """
+    rows = parents.flatten()
+    return cache._replace(
+        self_keys=tuple(keys.index_select(0, rows) for keys in cache.self_keys),
+        self_values=tuple(values.index_select(0, rows) for values in cache.self_values),
+    )
+
+
+def _check(model: Transformer, beam_size: int, length_penalty: float, num_best: int) -> None:
+    if model.training:
+        raise ValueError("the model is in training mode; call model.eval() before a search")
+    if beam_size < 1:
+        raise ValueError(f"beam_size = {beam_size}: allowed are 1 and more")
+    if not 1 <= num_best <= beam_size:
+        raise ValueError(
+            f"num_best = {num_best}: allowed are 1 to beam_size = {beam_size}; "
+            "raise beam_size or ask for fewer"
+        )
+    if not length_penalty >= 0:
+        raise ValueError(f"length_penalty = {length_penalty}: allowed are 0 and more")
