@@ -1,0 +1,1 @@
+"""The stages of the pipeline, one typer command each."""

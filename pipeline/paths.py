@@ -1,0 +1,14 @@
+"""Where each stage reads and writes, relative to the repository; `dvc.yaml` declares the same."""
+
+from pathlib import Path
+
+PARAMS = Path("params.yaml")
+
+RAW = Path("data/raw")
+MANIFEST = RAW / "manifest.json"
+CLEAN = Path("data/clean")
+IDS = Path("data/ids")
+TOKENIZER = Path("models/tokenizer")
+CHECKPOINT = Path("models/checkpoint")
+TRANSLATOR = Path("models/translator")
+REPORTS = Path("reports")

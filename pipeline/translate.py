@@ -1,0 +1,145 @@
+"""`translate`: text in, translations out, by the exported translator alone."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+import typer
+
+from pipeline.paths import TRANSLATOR
+
+if TYPE_CHECKING:
+    from transformer.serving.translator import Translation, Translator
+
+
+def translate(
+    sentences: Annotated[
+        list[str] | None,
+        typer.Argument(help="What to translate; without any, standard input, line by line."),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(help="A UTF-8 file, one text a line.", exists=True, dir_okay=False),
+    ] = None,
+    beam_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Hypotheses kept; 1 is greedy search. [default: the model's]"),
+    ] = None,
+    num_best: Annotated[
+        int,
+        typer.Option(min=1, help="Translations of each text, with scores, a blank line between."),
+    ] = 1,
+    length_penalty: Annotated[
+        float | None,
+        typer.Option(min=0, help="More favours longer translations. [default: the model's]"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per text.")] = False,
+    model: Annotated[Path, typer.Option(help="An exported translator's folder.")] = TRANSLATOR,
+    device: Annotated[
+        Literal["auto", "cpu", "cuda"], typer.Option(help="auto takes CUDA where it works.")
+    ] = "auto",
+    num_threads: Annotated[
+        int | None, typer.Option(min=1, help="On the CPU. [default: one per core]")
+    ] = None,
+) -> None:
+    """Translate sentences, a file, or standard input, a line for each line."""
+    import os
+    import sys
+
+    from transformer.serving.translator import UntranslatableError
+
+    if sentences and file is not None:
+        raise typer.BadParameter("give sentences or a file, not both", param_hint="--file")
+    try:
+        translator = _load(model, device, num_threads)
+        number = 0
+        for name, texts in _read(sentences, file):
+            problem = None
+            try:
+                answers = translator.translate(
+                    texts, beam_size=beam_size, num_best=num_best, length_penalty=length_penalty
+                )
+            except UntranslatableError as error:  # what comes before it is still answered
+                problem = f"{name} {number + error.index + 1}: {error.reason}"
+                answers = translator.translate(
+                    texts[: error.index],
+                    beam_size=beam_size,
+                    num_best=num_best,
+                    length_penalty=length_penalty,
+                )
+            for text, translations in zip(texts, answers, strict=False):
+                number += 1
+                if not all(translation.is_complete for translation in translations):
+                    typer.echo(f"warning: {name} {number}: cut at the length limit", err=True)
+                if as_json:
+                    answer = _as_json(text, translations, translator)
+                elif num_best == 1:
+                    answer = translations[0].text + "\n"
+                else:
+                    answer = ("" if number == 1 else "\n") + _as_table(translations)
+                sys.stdout.buffer.write(answer.encode())
+            sys.stdout.buffer.flush()
+            if problem is not None:
+                raise ValueError(problem)
+    except BrokenPipeError:
+        # The reader has gone; what Python still flushes at its end must go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(141) from None  # as a shell reports a command that SIGPIPE ended
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None  # as a shell reports SIGINT
+
+
+def _load(
+    model: Path, device: Literal["auto", "cpu", "cuda"], num_threads: int | None
+) -> "Translator":
+    import warnings
+
+    from transformer.serving.translator import Translator
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        translator = Translator(model, device, num_threads)
+    for warning in caught:
+        typer.echo(f"warning: {warning.message}", err=True)
+    return translator
+
+
+def _read(sentences: list[str] | None, file: Path | None) -> Iterator[tuple[str, list[str]]]:
+    # Texts as they arrive, with what a message calls one of them.
+    import sys
+
+    from transformer.serving.lines import ByteStream, read_lines
+
+    if sentences:
+        yield "sentence", sentences
+        return
+    if file is None:
+        if sys.stdin.isatty():
+            typer.echo("One text a line; Ctrl-D ends.", err=True)
+        name = "standard input, line"
+        for lines in read_lines(cast(ByteStream, sys.stdin.buffer), "standard input"):
+            yield name, lines
+        return
+    with file.open("rb") as stream:
+        for lines in read_lines(stream, str(file)):
+            yield f"{file}, line", lines
+
+
+def _as_json(text: str, translations: "Sequence[Translation]", translator: "Translator") -> str:
+    import json
+
+    values = {
+        "source": text,
+        "translations": [
+            {"text": best.text, "score": round(best.score, 6), "is_complete": best.is_complete}
+            for best in translations
+        ],
+        "model_sha256": translator.card.model_sha256,
+        "precision": translator.card.precision,
+        "provider": translator.provider,
+    }
+    return json.dumps(values, ensure_ascii=False) + "\n"
+
+
+def _as_table(translations: "Sequence[Translation]") -> str:
+    return "".join(f"{best.score:.4f}\t{best.text}\n" for best in translations)

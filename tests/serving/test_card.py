@@ -1,0 +1,81 @@
+"""A translator's card is believed only as far as its files agree."""
+
+import json
+
+import pytest
+
+from transformer.serving.card import load_card
+
+
+def edit(folder, change):
+    path = folder / "translator.json"
+    card = json.loads(path.read_text())
+    change(card)
+    path.write_text(json.dumps(card))
+
+
+def test_a_whole_folder_loads(make_translator):
+    card = load_card(make_translator())
+    assert (card.source_language, card.beam_size, card.max_source_tokens) == ("fr", 4, 8)
+    assert card.source_normalisation == {"lowercase": True, "strip_punctuation": False}
+
+
+def test_a_folder_without_a_translator_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"holds no translator: translator.json is missing"):
+        load_card(tmp_path / "nowhere")
+
+
+def test_a_card_that_is_no_json_is_refused(make_translator):
+    folder = make_translator()
+    (folder / "translator.json").write_text("{")
+    with pytest.raises(ValueError, match=r"translator.json is not JSON"):
+        load_card(folder)
+
+
+@pytest.mark.parametrize("found", [2, None, "1"])
+def test_an_unknown_format_is_refused(make_translator, found):
+    with pytest.raises(ValueError, match=f"format = {found!r}, but this version reads format 1"):
+        load_card(make_translator(format=found))
+
+
+@pytest.mark.parametrize("name", ["translator.onnx", "source.json", "target.json", "meta.json"])
+def test_a_missing_file_is_refused(make_translator, name):
+    folder = make_translator()
+    (folder / name).unlink()
+    with pytest.raises(ValueError, match=f"{name} is missing, but translator.json lists it"):
+        load_card(folder)
+
+
+@pytest.mark.parametrize("name", ["translator.onnx", "source.json"])
+def test_a_changed_file_is_refused(make_translator, name):
+    folder = make_translator()
+    with (folder / name).open("ab") as file:
+        file.write(b" ")
+    with pytest.raises(ValueError, match=f"{name} is not the file .* SHA-256 differs"):
+        load_card(folder)
+
+
+def test_a_missing_entry_is_refused(make_translator):
+    folder = make_translator()
+    edit(folder, lambda card: card["search"].pop("beam_size"))
+    with pytest.raises(ValueError, match="the entry 'beam_size' is missing"):
+        load_card(folder)
+
+
+def test_an_entry_of_the_wrong_type_is_refused(make_translator):
+    with pytest.raises(ValueError, match="an entry has the wrong type"):
+        load_card(make_translator(max_source_tokens=None))
+
+
+def test_a_graph_without_a_checksum_is_refused(make_translator):
+    folder = make_translator()
+    edit(folder, lambda card: card["files"].pop("translator.onnx"))
+    with pytest.raises(ValueError, match=r"must list the graph 'translator.onnx'"):
+        load_card(folder)
+
+
+def test_a_file_outside_the_folder_is_refused(make_translator):
+    folder = make_translator()
+    edit(folder, lambda card: card["files"].update({"../secret": "0"}))
+    with pytest.raises(ValueError, match="must be a plain name"):
+        load_card(folder)

@@ -1,0 +1,87 @@
+"""The provider that was got is the provider that is told."""
+
+import importlib.metadata
+
+import onnxruntime
+import pytest
+
+from transformer.serving import session as module
+from transformer.serving.session import open_session
+
+
+@pytest.fixture
+def graph(make_translator):
+    return make_translator() / "translator.onnx"
+
+
+@pytest.fixture
+def gpu_build(monkeypatch):
+    """An onnxruntime that lists CUDA, then falls back without a word, as the real one does."""
+    providers = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: providers)
+    monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: print("noise"))
+    open_on = module._open
+    monkeypatch.setattr(module, "_open", lambda path, _, threads: open_on(path, "cpu", threads))
+
+
+@pytest.fixture
+def cpu_build(monkeypatch):
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
+
+
+def test_auto_without_cuda_is_the_cpu(graph, cpu_build, recwarn):
+    session, provider = open_session(graph, "auto", None)
+    assert (provider, session.get_providers()) == ("cpu", ["CPUExecutionProvider"])
+    assert not recwarn
+
+
+def test_auto_without_a_driver_does_not_even_try(graph, gpu_build, monkeypatch, recwarn):
+    def no_library(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(module.ctypes, "CDLL", no_library)
+    assert open_session(graph, "auto", None)[1] == "cpu"
+    assert not recwarn
+
+
+def test_auto_warns_when_cuda_does_not_start(graph, gpu_build, monkeypatch, capsys):
+    monkeypatch.setattr(module.ctypes, "CDLL", lambda name: None)
+    with pytest.warns(RuntimeWarning, match="could not start CUDA.*Running on the CPU"):
+        assert open_session(graph, "auto", None)[1] == "cpu"
+    assert capsys.readouterr().out == ""
+
+
+def test_cuda_that_falls_back_in_silence_is_refused(graph, gpu_build):
+    with pytest.raises(ValueError, match=r"provider = 'cuda': .* could not start CUDA"):
+        open_session(graph, "cuda", None)
+
+
+def test_cuda_without_a_gpu_build_is_refused(graph, cpu_build):
+    with pytest.raises(ValueError, match="has no CUDA provider; install onnxruntime-gpu"):
+        open_session(graph, "cuda", None)
+
+
+def test_two_onnxruntime_packages_at_once_are_explained(graph, cpu_build, monkeypatch):
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: name)
+    with pytest.warns(RuntimeWarning, match="are both installed.*pip uninstall"):
+        assert open_session(graph, "auto", None)[1] == "cpu"
+    with (
+        pytest.warns(RuntimeWarning, match="are both installed"),
+        pytest.raises(ValueError, match=r"no CUDA provider; .* are both installed"),
+    ):
+        open_session(graph, "cuda", None)
+
+
+def test_an_unknown_provider_is_refused(graph):
+    with pytest.raises(ValueError, match="provider = 'tpu': allowed are auto, cpu, cuda"):
+        open_session(graph, "tpu", None)
+
+
+def test_no_threads_are_refused(graph):
+    with pytest.raises(ValueError, match="num_threads = 0: must be at least 1"):
+        open_session(graph, "cpu", 0)
+
+
+def test_the_number_of_threads_is_passed_on(graph):
+    session, _ = open_session(graph, "cpu", 1)
+    assert session.get_session_options().intra_op_num_threads == 1

@@ -1,0 +1,187 @@
+"""The translator's promises, on a graph that copies its source."""
+
+import json
+import subprocess
+import sys
+import threading
+from hashlib import sha256
+
+import onnxruntime
+import pytest
+
+from transformer.serving import translator as module
+from transformer.serving.translator import Translator, UntranslatableError
+
+
+@pytest.fixture
+def translator(make_translator):
+    return Translator(make_translator(), "cpu", num_threads=1)
+
+
+def texts_of(answers):
+    return [answer[0].text for answer in answers]
+
+
+def test_order_is_kept_whatever_the_lengths(translator):
+    texts = ["un chat dort .", "chien", "deux chien dort", "un", "trois chat"]
+    assert texts_of(translator.translate(texts)) == [text.upper() for text in texts]
+
+
+def test_a_batch_answers_as_one_by_one(translator, monkeypatch):
+    texts = [" ".join(["un", "chat", "dort", "chien", "!"][: n % 5 + 1]) for n in range(23)]
+    alone = [translator.translate([text])[0] for text in texts]
+    assert translator.translate(texts) == alone
+    monkeypatch.setattr(module, "MAX_SLOTS", 200)
+    assert translator.translate(texts) == alone
+
+
+def test_one_run_per_batch(translator, monkeypatch):
+    runs = []
+    run = onnxruntime.InferenceSession.run
+
+    def counting_run(self, names, inputs):
+        runs.append(inputs["source"].shape)
+        return run(self, names, inputs)
+
+    monkeypatch.setattr(onnxruntime.InferenceSession, "run", counting_run)
+    translator.translate(["un", "deux chat dort", "trois"])
+    assert runs == [(3, 4)]
+
+
+def test_the_source_is_normalised_as_the_card_says(translator):
+    assert texts_of(translator.translate(["  UN\u00a0\tChat "])) == ["UN CHAT"]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\t\u00a0\n"])
+def test_nothing_is_translated_into_nothing(translator, text):
+    answers = translator.translate(["un", text, "deux"], num_best=2)
+    assert texts_of(answers) == ["UN", "", "DEUX"]
+    assert [(best.score, best.is_complete) for best in answers[1]] == [(0.0, True)]
+
+
+def test_no_texts_give_no_translations(translator):
+    assert translator.translate([]) == []
+
+
+def test_options_reach_the_graph(translator):
+    ((best, second),) = translator.translate(["un"], beam_size=3, num_best=2, length_penalty=0.5)
+    assert best.score == pytest.approx(-0.05 - 0.03)
+    assert second.score == pytest.approx(-1 - 0.05 - 0.03)
+
+
+def test_the_card_gives_the_defaults(translator):
+    assert translator.translate(["un"])[0][0].score == pytest.approx(-0.1 - 0.04)
+
+
+def test_a_long_text_is_split_at_sentence_ends_and_joined(translator):
+    text = "Un chat dort. Deux chien! Trois chat dort? Quatre chien dort."
+    expected = "UN CHAT DORT . DEUX CHIEN ! TROIS CHAT DORT ? QUATRE CHIEN DORT ."
+    answers = translator.translate(["un", text, "deux"])
+    assert texts_of(answers) == ["UN", expected, "DEUX"]
+    assert answers[1][0].score == pytest.approx(-0.14)
+
+
+def test_a_text_of_the_very_limit_is_not_split(translator):
+    text = "un . un . un . un"  # with the end mark 8 tokens
+    assert texts_of(translator.translate([text])) == [text.upper()]
+
+
+def test_a_single_sentence_that_is_too_long_is_refused(translator):
+    match = r"^text 2: it has 21 tokens, and this model holds 8; break it"
+    with pytest.raises(UntranslatableError, match=match) as caught:
+        translator.translate(["un", "un " * 20])
+    assert caught.value.index == 1
+
+
+def test_a_too_long_sentence_among_others_is_refused(translator):
+    with pytest.raises(UntranslatableError, match="one of its 2 sentences has 12 tokens"):
+        translator.translate(["Un chat dort. " + "Deux " * 10 + "."])
+
+
+def test_no_n_best_list_is_made_up_for_a_split_text(translator):
+    text = "Un chat dort. Deux chien dort. Trois chat dort."
+    with pytest.raises(UntranslatableError, match="num_best = 2 can't be offered"):
+        translator.translate([text], num_best=2)
+
+
+def test_a_translation_that_met_its_length_limit_says_so(make_translator):
+    search = {
+        "beam_size": 4,
+        "length_penalty": 1.0,
+        "max_length_factor": 0.5,
+        "max_length_extra": 0,
+    }
+    translator = Translator(make_translator(search=search), "cpu")
+    ((best,),) = translator.translate(["un deux trois"])
+    assert (best.text, best.is_complete) == ("UN DEUX", False)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"beam_size": 0}, "beam_size = 0: must be from 1 to 7"),
+        ({"beam_size": 8}, "beam_size = 8: must be from 1 to 7"),
+        ({"num_best": 0}, "num_best = 0: must be from 1"),
+        ({"num_best": 5}, "num_best = 5: must be from 1 to beam_size = 4"),
+        ({"length_penalty": -1.0}, "length_penalty = -1.0: must be 0 or more"),
+        ({"length_penalty": float("nan")}, "length_penalty = nan"),
+    ],
+)
+def test_options_out_of_range_are_refused(translator, options, match):
+    with pytest.raises(ValueError, match=match):
+        translator.translate(["un"], **options)
+
+
+def test_one_bare_text_is_refused(translator):
+    with pytest.raises(ValueError, match=r"write \[text\]"):
+        translator.translate("un chat")
+
+
+def test_a_lone_surrogate_is_refused(translator):
+    with pytest.raises(UntranslatableError, match="text 2: not valid Unicode"):
+        translator.translate(["un", "ch\udce9t"])
+
+
+def test_threads_share_a_translator(translator):
+    words = ["un", "deux", "trois", "quatre", "chat", "chien"]
+    texts = [[f"{a} {b} dort" for b in words] for a in words]
+    answers = [None] * len(texts)
+
+    def work(index):
+        for _ in range(20):
+            answers[index] = texts_of(translator.translate(texts[index]))
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(len(texts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [[text.upper() for text in row] for row in texts]
+
+
+def test_a_tokenizer_of_another_model_is_refused(make_translator):
+    folder = make_translator(tokenizer_sha256="f" * 64)
+    with pytest.raises(ValueError, match="not the one that the graph was trained with"):
+        Translator(folder)
+
+
+def test_a_file_that_is_no_graph_is_refused(make_translator):
+    folder = make_translator()
+    (folder / "translator.onnx").write_bytes(b"not a graph")
+    card = json.loads((folder / "translator.json").read_text())
+    card["files"]["translator.onnx"] = sha256(b"not a graph").hexdigest()
+    (folder / "translator.json").write_text(json.dumps(card))
+    with pytest.raises(ValueError, match=r"can't open .*translator.onnx"):
+        Translator(folder)
+
+
+def test_translating_imports_nothing_that_only_training_needs(make_translator):
+    code = (
+        "import sys; from transformer.serving.translator import Translator; "
+        f"print(Translator({str(make_translator())!r}, 'cpu').translate(['un chat'])[0][0].text); "
+        "print(*{name.split('.')[0] for name in sys.modules})"
+    )
+    answer, modules = subprocess.check_output([sys.executable, "-c", code], text=True).splitlines()
+    assert answer == "UN CHAT"
+    heavy = {"torch", "pyarrow", "pydantic", "mlflow", "dvc", "onnx", "datasets", "sacrebleu"}
+    assert not heavy & set(modules.split())

@@ -1,0 +1,1 @@
+"""Serving: an exported translator, text in, text out. No torch."""

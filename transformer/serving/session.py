@@ -1,0 +1,106 @@
+"""The onnxruntime session, on a provider that is really there."""
+
+import contextlib
+import ctypes
+import importlib.metadata
+import sys
+import warnings
+from pathlib import Path
+from typing import Literal
+
+import onnxruntime
+
+Provider = Literal["auto", "cpu", "cuda"]
+
+PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+TWO_PACKAGES = (
+    "onnxruntime and onnxruntime-gpu are both installed; they overwrite each other's files, and "
+    "CUDA is lost. Repair it: pip uninstall --yes onnxruntime onnxruntime-gpu, "
+    "then pip install onnxruntime-gpu"
+)
+
+
+def open_session(
+    path: Path, provider: Provider, num_threads: int | None
+) -> tuple[onnxruntime.InferenceSession, Literal["cpu", "cuda"]]:
+    """Opens a graph on the provider asked for.
+
+    Args:
+        path: the ONNX file.
+        provider: `auto` takes CUDA where it works, else the CPU.
+        num_threads: for one operation on the CPU; None means one per physical core.
+
+    Returns:
+        The session, and the provider that it really runs on.
+
+    Raises:
+        ValueError: an unknown provider or number of threads; CUDA was asked for and isn't there;
+            onnxruntime can't read the graph.
+    """
+    if provider not in ("auto", *PROVIDERS):
+        raise ValueError(f"provider = {provider!r}: allowed are auto, cpu, cuda")
+    if num_threads is not None and num_threads < 1:
+        raise ValueError(f"num_threads = {num_threads}: must be at least 1, or None for all cores")
+    has_both = _are_both_packages_installed()
+    if provider == "cpu" or (provider == "auto" and not _has_cuda()):
+        return _open(path, "cpu", num_threads), "cpu"
+    if provider == "cuda" and PROVIDERS["cuda"] not in onnxruntime.get_available_providers():
+        reason = TWO_PACKAGES if has_both else "install onnxruntime-gpu in place of onnxruntime"
+        raise ValueError(
+            "provider = 'cuda': this onnxruntime has no CUDA provider; "
+            f"{reason}, or choose provider = 'cpu'"
+        )
+    # Finds CUDA libraries that came as packages, which the dynamic loader doesn't know.
+    with contextlib.redirect_stdout(sys.stderr):  # it prints its warnings
+        onnxruntime.preload_dlls()
+    session = _open(path, "cuda", num_threads)
+    # onnxruntime falls back to the CPU without raising, so what was asked for proves nothing.
+    if PROVIDERS["cuda"] in session.get_providers():
+        return session, "cuda"
+    advice = (
+        f"onnxruntime {onnxruntime.__version__} could not start CUDA, as it tells above; check "
+        "the driver (nvidia-smi) and that CUDA and cuDNN are of the versions it was built for"
+    )
+    if provider == "cuda":
+        raise ValueError(f"provider = 'cuda': {advice}, or choose provider = 'cpu'")
+    warnings.warn(f"{advice}. Running on the CPU", RuntimeWarning, stacklevel=2)
+    return session, "cpu"
+
+
+def _open(
+    path: Path, provider: Literal["cpu", "cuda"], num_threads: int | None
+) -> onnxruntime.InferenceSession:
+    # Defaults but for these two: lower optimisation levels open no sooner, and threads that don't
+    # spin between operations make the search's many small ones slower.
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # errors
+    options.intra_op_num_threads = num_threads or 0
+    wanted = [PROVIDERS["cpu"]] if provider == "cpu" else [PROVIDERS["cuda"], PROVIDERS["cpu"]]
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=wanted)
+    except Exception as error:  # onnxruntime's own exceptions share no public base
+        raise ValueError(
+            f"onnxruntime {onnxruntime.__version__} can't open {path}: {error}"
+        ) from error
+
+
+def _has_cuda() -> bool:
+    # The GPU build lists CUDA everywhere, and failing to start it is slow and noisy: ask the
+    # driver first.
+    if PROVIDERS["cuda"] not in onnxruntime.get_available_providers():
+        return False
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+def _are_both_packages_installed() -> bool:
+    try:
+        for name in ("onnxruntime", "onnxruntime-gpu"):
+            importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    warnings.warn(TWO_PACKAGES, RuntimeWarning, stacklevel=3)
+    return True

@@ -1,0 +1,232 @@
+"""Text in, text out: an exported translator, without torch."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from transformer.serving.batches import plan_batches
+from transformer.serving.card import load_card
+from transformer.serving.session import Provider, open_session
+from transformer.text.normalise import normalise
+from transformer.text.sentences import split_sentences
+from transformer.text.tokenizer import TokenizerPair
+
+# Source slots times beams in one run of the graph: enough to keep the cores busy, while the
+# logits of one step stay small.
+MAX_SLOTS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """One translation of one text.
+
+    `score` is the length-normalised log-probability: at most 0, higher is better, comparable
+    within one text. For a text that was split at sentence ends it is the mean over its sentences;
+    for an empty text 0. `is_complete` is False where the translation reached the length limit
+    before the model had ended it.
+    """
+
+    text: str
+    score: float
+    is_complete: bool
+
+
+class UntranslatableError(ValueError):
+    """A text that can't be translated as it stands. `index` is its place among those given."""
+
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(f"text {index + 1}: {reason}")
+        self.index = index
+        self.reason = reason
+
+
+class Translator:
+    """An exported translator. Safe to share between threads; nothing changes after loading.
+
+    Args:
+        folder: models/translator, or a copy of it. Every file is held against its checksum.
+        provider: `auto` takes CUDA where it works, else the CPU; see the attribute `provider`.
+        num_threads: for one operation on the CPU; None means one per physical core.
+
+    Attributes:
+        card: languages, limits, search defaults, hashes.
+        provider: what it really runs on, `cpu` or `cuda`.
+
+    Raises:
+        ValueError: no translator there, a missing or changed file, an unknown format, a tokenizer
+            that doesn't belong to the graph, or a provider that isn't there.
+    """
+
+    def __init__(
+        self, folder: Path | str, provider: Provider = "auto", num_threads: int | None = None
+    ) -> None:
+        folder = Path(folder)
+        self.card = load_card(folder)
+        self._tokenizers = TokenizerPair.load(folder)
+        if self._tokenizers.sha256 != self.card.tokenizer_sha256:
+            raise ValueError(
+                f"{folder}: the tokenizer is not the one that the graph was trained with "
+                f"({self._tokenizers.sha256[:12]}…, not {self.card.tokenizer_sha256[:12]}…); "
+                "export the translator again"
+            )
+        self._session, self.provider = open_session(
+            folder / self.card.graph_file, provider, num_threads
+        )
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        beam_size: int | None = None,
+        num_best: int = 1,
+        length_penalty: float | None = None,
+    ) -> list[list[Translation]]:
+        """Translates texts of any length, best translations first.
+
+        A text longer than the model holds is split at its sentence ends; the translations are
+        joined by spaces. Only the best one is offered then, since the n-best lists of sentences
+        don't make an n-best list of their text.
+
+        Args:
+            texts: plain text in the source language. One that is empty, or is nothing after
+                normalisation, has one translation: the empty one.
+            beam_size: hypotheses kept alive; 1 is greedy search; None takes the card's.
+            num_best: translations wanted per text, at most `beam_size`.
+            length_penalty: exponent of the length normalisation; 0 favours short translations;
+                None takes the card's.
+
+        Returns:
+            A list per text, in order, of `num_best` translations.
+
+        Raises:
+            UntranslatableError: a text isn't valid Unicode; a single sentence is too long; a text
+                must be split and `num_best` is over 1.
+            ValueError: an option out of its range.
+        """
+        if isinstance(texts, str):
+            raise ValueError("texts must be a list of texts, not one text; write [text]")
+        beam_size = self.card.beam_size if beam_size is None else beam_size
+        penalty = self.card.length_penalty if length_penalty is None else length_penalty
+        self._check_options(beam_size, num_best, penalty)
+        pieces = self._encode(texts, num_best)
+        rows = [ids for of_text in pieces for ids in of_text]
+        translations: list[list[Translation]] = [[]] * len(rows)
+        for batch in plan_batches([len(ids) for ids in rows], MAX_SLOTS // beam_size):
+            answers = self._run([rows[row] for row in batch], beam_size, num_best, penalty)
+            for row, answer in zip(batch, answers, strict=True):
+                translations[row] = answer
+        remaining = iter(translations)
+        return [_join([next(remaining) for _ in of_text]) for of_text in pieces]
+
+    def _check_options(self, beam_size: int, num_best: int, length_penalty: float) -> None:
+        largest = self.card.target_vocab_size // 2
+        if not 1 <= beam_size <= largest:
+            raise ValueError(f"beam_size = {beam_size}: must be from 1 to {largest}")
+        if not 1 <= num_best <= beam_size:
+            raise ValueError(
+                f"num_best = {num_best}: must be from 1 to beam_size = {beam_size}; "
+                "ask for fewer, or for a larger beam_size"
+            )
+        if not (math.isfinite(length_penalty) and length_penalty >= 0):
+            raise ValueError(f"length_penalty = {length_penalty}: must be 0 or more")
+
+    def _encode(self, texts: Sequence[str], num_best: int) -> list[list[list[int]]]:
+        # Per text its pieces as ids with the end mark: none if empty, several if it was split.
+        cleaned = [self._normalise(index, text) for index, text in enumerate(texts)]
+        places = [index for index, text in enumerate(cleaned) if text]
+        pieces: list[list[list[int]]] = [[] for _ in texts]
+        encoded = self._encode_batch([cleaned[index] for index in places])
+        for index, ids in zip(places, encoded, strict=True):
+            if len(ids) <= self.card.max_source_tokens:
+                pieces[index] = [ids] if len(ids) > 1 else []  # the end mark alone is no text
+            else:
+                pieces[index] = self._split(index, texts[index], len(ids), num_best)
+        return pieces
+
+    def _normalise(self, index: int, text: str) -> str:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise UntranslatableError(index, f"not valid Unicode: {error}") from None
+        return normalise(text, **self.card.source_normalisation)
+
+    def _split(self, index: int, text: str, num_tokens: int, num_best: int) -> list[list[int]]:
+        # The text as it came: normalisation may have taken the punctuation that ends a sentence.
+        limit = self.card.max_source_tokens
+        sentences = [self._normalise(index, sentence) for sentence in split_sentences(text)]
+        pieces = self._encode_batch([sentence for sentence in sentences if sentence])
+        longest = max(map(len, pieces))
+        if longest > limit:
+            what = "it" if len(pieces) == 1 else f"one of its {len(pieces)} sentences"
+            raise UntranslatableError(
+                index,
+                f"{what} has {longest} tokens, and this model holds {limit}; "
+                "break it into shorter sentences",
+            )
+        if num_best > 1:
+            raise UntranslatableError(
+                index,
+                f"its {num_tokens} tokens are over the {limit} that this model holds, so it is "
+                f"translated sentence by sentence, and num_best = {num_best} can't be offered; "
+                "give its sentences one by one, or ask for one translation",
+            )
+        return pieces
+
+    def _encode_batch(self, texts: list[str]) -> list[list[int]]:
+        tokenizer = self._tokenizers.source
+        return [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(texts)]
+
+    def _run(
+        self, rows: list[list[int]], beam_size: int, num_best: int, length_penalty: float
+    ) -> list[list[Translation]]:
+        card, tokenizer = self.card, self._tokenizers.target
+        lengths = [len(ids) for ids in rows]
+        source = np.full((len(rows), max(lengths)), self._tokenizers.source.pad_id, dtype=np.int64)
+        for row, ids in enumerate(rows):
+            source[row, : len(ids)] = ids
+        limits = [
+            math.floor(card.max_length_factor * length) + card.max_length_extra
+            for length in lengths
+        ]
+        inputs: dict[str, Any] = {
+            "source": source,  # [B, S]
+            "max_length": np.minimum(np.array(limits, dtype=np.int64), card.max_target_tokens),
+            "length_penalty": np.array(length_penalty, dtype=np.float32),
+            "beam_size": np.array(beam_size, dtype=np.int64),
+            "num_best": np.array(num_best, dtype=np.int64),
+        }
+        target, scores, target_lengths = self._session.run(
+            ["target", "scores", "lengths"], {name: inputs[name] for name in card.graph_inputs}
+        )  # [B, N, T], [B, N], [B, N]
+        answers = []
+        for row in range(len(rows)):
+            answer = []
+            for best in range(num_best):
+                length = int(target_lengths[row, best])
+                if length == 0:  # a tiny vocabulary has fewer hypotheses than were asked for
+                    continue
+                tokens = target[row, best, :length].tolist()
+                is_complete = tokens[-1] == tokenizer.eos_id
+                text = tokenizer.decode(tokens[:-1] if is_complete else tokens)
+                answer.append(Translation(text, float(scores[row, best]), is_complete))
+            answers.append(answer)
+        return answers
+
+
+def _join(pieces: list[list[Translation]]) -> list[Translation]:
+    if not pieces:
+        return [Translation("", 0.0, True)]
+    if len(pieces) == 1:
+        return pieces[0]
+    best = [piece[0] for piece in pieces]
+    return [
+        Translation(
+            " ".join(translation.text for translation in best),
+            sum(translation.score for translation in best) / len(best),
+            all(translation.is_complete for translation in best),
+        )
+    ]
