@@ -1,0 +1,77 @@
+"""`params.yaml`, read as YAML 1.2 into typed sections."""
+
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+from typing_extensions import TypeForm
+
+from pipeline.paths import PARAMS
+from transformer.config import ConfigError, parse_section
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+
+
+def read_params(path: Path = PARAMS) -> dict[str, Any]:
+    """The file as plain values. YAML 1.2, so `1e-05` is a number and `off` is a word.
+
+    Raises:
+        ConfigError: the file is missing, is not YAML, or is no mapping of sections.
+    """
+    try:
+        values = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        problem = "no such file; `python -m pipeline recipe phrasebook` writes one"
+        raise ConfigError([problem], str(path)) from None
+    except YAMLError as error:
+        raise ConfigError([f"not YAML: {error}"], str(path)) from None
+    if not isinstance(values, dict):
+        raise ConfigError(["expected sections such as `corpus:` at the top level"], str(path))
+    return values
+
+
+def load_section(name: str, section_type: TypeForm[A], path: Path = PARAMS) -> A:
+    """One section of the params file, typed.
+
+    Raises:
+        ConfigError: every problem of the section at once.
+    """
+    return load_sections((name, section_type), path=path)[0]
+
+
+@overload
+def load_sections(a: tuple[str, TypeForm[A]], /, *, path: Path = PARAMS) -> tuple[A]: ...
+@overload
+def load_sections(
+    a: tuple[str, TypeForm[A]], b: tuple[str, TypeForm[B]], /, *, path: Path = PARAMS
+) -> tuple[A, B]: ...
+@overload
+def load_sections(
+    a: tuple[str, TypeForm[A]],
+    b: tuple[str, TypeForm[B]],
+    c: tuple[str, TypeForm[C]],
+    /,
+    *,
+    path: Path = PARAMS,
+) -> tuple[A, B, C]: ...
+def load_sections(*sections: tuple[str, Any], path: Path = PARAMS) -> tuple[Any, ...]:
+    """Several sections of the params file, typed: (name, type) pairs in, sections out.
+
+    Raises:
+        ConfigError: every problem of these sections at once.
+    """
+    values = read_params(path)
+    read, problems = [], []
+    for name, section_type in sections:
+        if name not in values:
+            problems.append(f"{name}: this section is missing")
+            continue
+        section, wrong = parse_section(section_type, name, values[name])
+        read.append(section)
+        problems += wrong
+    if problems:
+        raise ConfigError(problems, str(path))
+    return tuple(read)

@@ -1,0 +1,86 @@
+"""Params problems are told together, each with path, value and what is allowed."""
+
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field
+
+from pipeline.params import load_section, load_sections, read_params
+from transformer.config import ConfigError, Section
+
+
+class Circle(Section):
+    kind: Literal["circle"]
+    radius: float = Field(gt=0)
+
+
+class Square(Section):
+    kind: Literal["square"]
+    side: int
+
+
+class Drawing(Section):
+    shape: Annotated[Circle | Square, Field(discriminator="kind")]
+    title: str
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text: str):
+        path = tmp_path / "params.yaml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_numbers_that_dvc_writes_arrive_as_numbers(write):
+    path = write("drawing: {title: off, shape: {kind: circle, radius: 1e-05}}")
+    drawing = load_section("drawing", Drawing, path)
+    assert drawing.shape.radius == 1e-05
+    assert drawing.title == "off"
+
+
+def test_an_integer_is_a_number_but_a_number_is_no_integer(write):
+    path = write("circle: {kind: circle, radius: 1}\nsquare: {kind: square, side: 1.0}")
+    assert load_section("circle", Circle, path).radius == 1.0
+    with pytest.raises(ConfigError, match=r"square.side = 1.0: input should be a valid integer"):
+        load_section("square", Square, path)
+
+
+def test_all_problems_of_all_sections_are_told_at_once(write):
+    path = write(
+        "drawing: {shape: {kind: circle, radius: -1, colour: red}}\n"
+        "other: {shape: {kind: star}, title: 3}\n"
+    )
+    with pytest.raises(ConfigError) as error:
+        load_sections(("drawing", Drawing), ("other", Drawing), ("third", Drawing), path=path)
+    assert error.value.problems == [
+        "drawing.shape.radius = -1: input should be greater than 0",
+        "drawing.shape.colour = 'red': unknown key; correct or remove it",
+        "drawing.title: missing; this key is required",
+        "other.shape.kind = 'star': allowed are 'circle', 'square'",
+        "other.title = 3: input should be a valid string",
+        "third: this section is missing",
+    ]
+    assert "6 problems" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("a: [", "not YAML"), ("- a", "expected sections"), ("a: 1\na: 2", "not YAML")],
+)
+def test_a_file_that_is_no_params_file_is_refused(write, text, message):
+    with pytest.raises(ConfigError, match=message):
+        read_params(write(text))
+
+
+def test_a_missing_file_says_how_to_make_one(tmp_path):
+    with pytest.raises(ConfigError, match="recipe phrasebook"):
+        read_params(tmp_path / "params.yaml")
+
+
+def test_sections_are_frozen(write):
+    circle = load_section("a", Circle, write("a: {kind: circle, radius: 2.0}"))
+    with pytest.raises(ValueError, match="frozen"):
+        circle.radius = 3.0
