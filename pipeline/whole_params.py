@@ -72,10 +72,10 @@ def _check_together(
             f"tokenize.max_tokens = {tokenize.max_tokens}: longer than model.max_positions = "
             f"{model.max_positions}; lower it to that, or raise model.max_positions"
         )
-    if search and vocab and vocab.joint and vocab.joint.kind != "pretrained":
-        if 2 * search.beam_size > vocab.joint.size:
-            problems.append(
-                f"search.beam_size = {search.beam_size}: at most half of vocab.joint.size = "
-                f"{vocab.joint.size}"
-            )
+    joint = vocab.joint if vocab else None
+    if search and joint and joint.kind != "pretrained" and 2 * search.beam_size > joint.size:
+        problems.append(
+            f"search.beam_size = {search.beam_size}: at most half of vocab.joint.size = "
+            f"{joint.size}"
+        )
     return problems

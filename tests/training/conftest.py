@@ -1,0 +1,118 @@
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from transformer.model.config import ModelConfig
+from transformer.text.ids import Ids, IdsMeta
+from transformer.text.special_tokens import SpecialIds
+from transformer.training.config import TrainConfig
+
+VOCAB_SIZE = 20
+SPECIAL = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
+
+
+class MemoryPairs:
+    """What `IdsSplit` maps from disk, in memory."""
+
+    def __init__(self, sources: list[list[int]], targets: list[list[int]]) -> None:
+        self.source_ids, self.source_offsets = _join(sources)
+        self.target_ids, self.target_offsets = _join(targets)
+        self.source_lengths = np.diff(self.source_offsets)
+        self.target_lengths = np.diff(self.target_offsets)
+
+    def __len__(self) -> int:
+        return len(self.source_lengths)
+
+
+def _join(sentences: list[list[int]]) -> tuple[Any, Any]:
+    ids = np.array([id for sentence in sentences for id in sentence], dtype=np.uint16)
+    return ids, np.cumsum([0, *map(len, sentences)]).astype(np.int64)
+
+
+def copies(num_pairs: int, seed: int, longest: int = 7) -> MemoryPairs:
+    """Random sentences of 1..longest tokens whose target is the source."""
+    generator = np.random.default_rng(seed)
+    lengths = generator.integers(1, longest + 1, num_pairs)
+    sentences = [[*generator.integers(4, VOCAB_SIZE, n).tolist(), 3] for n in lengths]
+    return MemoryPairs(sentences, sentences)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Models this small lose time to a second thread, a lot where other processes want it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def copy_ids() -> Ids:
+    meta = IdsMeta(VOCAB_SIZE, VOCAB_SIZE, SPECIAL, SPECIAL, True, "<u2", 16, "abc", {})
+    train: Any = copies(400, seed=1)
+    valid: Any = copies(40, seed=2)
+    return Ids(train, valid, meta)
+
+
+@pytest.fixture
+def model_config() -> ModelConfig:
+    return ModelConfig(
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        d_model=32,
+        num_heads=2,
+        d_ff=64,
+        dropout=0.1,
+        attention_dropout=0.0,
+        norm="pre",
+        norm_epsilon=1e-5,
+        positions="sinusoidal",
+        max_positions=32,
+        activation="relu",
+        scale_embeddings=True,
+        tie_embeddings="all",
+    )
+
+
+@pytest.fixture
+def train_config() -> Callable[..., TrainConfig]:
+    """A small config; keyword arguments replace fields."""
+
+    def make(**changes: Any) -> TrainConfig:
+        values: dict[str, Any] = {
+            "seed": 1,
+            "device": "cpu",
+            "precision": "float32",
+            "num_threads": None,
+            "compile": False,
+            "batch_tokens": 128,
+            "gradient_accumulation": 1,
+            "max_epochs": 100,
+            "max_steps": 12,
+            "learning_rate": 1e-3,
+            "schedule": {"kind": "constant", "warmup_steps": 2},
+            "optimizer": {
+                "kind": "adamw",
+                "beta1": 0.9,
+                "beta2": 0.98,
+                "epsilon": 1e-9,
+                "weight_decay": 0.01,
+            },
+            "clip_norm": 1.0,
+            "label_smoothing": 0.1,
+            "validate_every_steps": 4,
+            "early_stopping_patience": None,
+            "average_checkpoints": 1,
+            "log_every_steps": 5,
+        }
+        return TrainConfig.model_validate(values | changes)
+
+    return make
+
+
+@pytest.fixture
+def memory_pairs() -> type[MemoryPairs]:
+    return MemoryPairs

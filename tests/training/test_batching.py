@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+import torch
+
+from transformer.training.batching import BatchPlan, make_batch, split_batch
+
+
+def lengths(num_pairs, seed):
+    """Like captions: most of 5..25 tokens, a thin tail, sides alike."""
+    generator = np.random.default_rng(seed)
+    source = generator.poisson(14, num_pairs) + 2
+    target = np.maximum(2, source + generator.integers(-4, 5, num_pairs))
+    tail = generator.random(num_pairs) < 0.02
+    return source + tail * generator.integers(0, 40, num_pairs), target
+
+
+@pytest.fixture(scope="module")
+def sides():
+    return lengths(20_000, seed=1)
+
+
+@pytest.mark.parametrize("batch_tokens", [30, 256, 1024])
+def test_every_epoch_holds_every_sentence_once_within_the_budget(sides, batch_tokens):
+    source, target = sides
+    plan = BatchPlan(source, target, batch_tokens, seed=1)
+    for epoch in (0, 1):
+        batches = list(plan.epoch(epoch))
+        assert len(batches) == plan.num_batches
+        assert np.array_equal(np.sort(np.concatenate(batches)), np.arange(len(source)))
+        for batch in batches:
+            slots = len(batch) * max(source[batch].max(), target[batch].max())
+            assert slots <= batch_tokens or len(batch) == 1
+
+
+def test_padding_stays_below_five_per_cent_on_short_sentences(sides):
+    plan = BatchPlan(*sides, batch_tokens=1024, seed=1)
+    assert plan.padding_share() < 0.05
+    source, target = sides
+    slots = sum(len(b) * int(source[b].max() + target[b].max()) for b in plan.epoch(3))
+    assert plan.padding_share() == pytest.approx(1 - int(source.sum() + target.sum()) / slots)
+
+
+def test_most_batches_need_no_source_mask(sides):
+    source = sides[0]
+    batches = list(BatchPlan(*sides, batch_tokens=1024, seed=1).epoch(0))
+    assert np.mean([np.ptp(source[b]) == 0 for b in batches]) > 0.85
+
+
+def test_an_epoch_follows_from_seed_and_number_alone(sides):
+    def epoch(seed, number):
+        return [batch.tolist() for batch in BatchPlan(*sides, 256, seed).epoch(number)]
+
+    assert epoch(1, 2) == epoch(1, 2)
+    assert epoch(1, 2) != epoch(1, 3)
+    assert epoch(1, 2) != epoch(2, 2)
+
+
+def test_a_batch_outside_the_epoch_is_an_index_error(sides):
+    epoch = BatchPlan(*sides, 256, 1).epoch(0)
+    with pytest.raises(IndexError, match=f"batch {len(epoch)} of {len(epoch)}"):
+        epoch[len(epoch)]
+
+
+def test_a_pair_longer_than_the_budget_gets_a_batch_of_its_own():
+    source, target = np.array([3, 90, 3, 3]), np.array([3, 4, 80, 3])
+    batches = [sorted(b.tolist()) for b in BatchPlan(source, target, 10, 1).in_order()]
+    assert sorted(batches) == [[0, 3], [1], [2]]
+
+
+def test_a_split_batch_keeps_its_sentences_and_has_no_empty_part():
+    parts = split_batch(np.arange(5), 3)
+    assert [len(part) for part in parts] == [2, 2, 1]
+    assert len(split_batch(np.arange(2), 3)) == 2
+
+
+def test_a_batch_is_padded_shifted_and_masked(memory_pairs):
+    pairs = memory_pairs([[5, 6, 3], [7, 3]], [[8, 3], [9, 10, 11, 3]])
+    batch = make_batch(pairs, np.array([1, 0]), source_pad_id=0, target_pad_id=1, bos_id=2)
+    assert batch.source.tolist() == [[7, 3, 0], [5, 6, 3]]
+    assert batch.source_mask is not None
+    assert batch.source_mask.tolist() == [[True, True, False], [True, True, True]]
+    assert batch.target.tolist() == [[2, 9, 10, 11], [2, 8, 3, 1]]
+    assert batch.labels.tolist() == [9, 10, 11, 3, 8, 3]
+    assert batch.real_positions is not None
+    assert batch.real_positions.tolist() == [0, 1, 2, 3, 4, 5]
+    assert batch.source.dtype == batch.labels.dtype == torch.int64
+
+
+def test_a_batch_without_padding_has_no_mask(memory_pairs):
+    pairs = memory_pairs([[5, 3], [7, 3]], [[8, 3], [9, 3]])
+    batch = make_batch(pairs, np.array([0, 1]), 0, 0, 2)
+    assert batch.source_mask is None
+    assert batch.real_positions is None

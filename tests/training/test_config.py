@@ -1,0 +1,32 @@
+import pytest
+
+from transformer.config import parse_section
+from transformer.training.config import TrainConfig
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"schedule": {"kind": "noam", "warmup_steps": 12}},
+            r"warmup_steps = 12 .* max_steps = 12",
+        ),
+        (
+            {"schedule": {"kind": "inverse_sqrt", "warmup_steps": 2, "minimum": 0.1}},
+            r"schedule.minimum = 0.1 is above learning_rate = 0.001",
+        ),
+        ({"validate_every_steps": 13}, r"validate_every_steps = 13 is above max_steps = 12"),
+        ({"schedule": {"kind": "cosine"}}, r"train.schedule.kind = 'cosine': allowed are 'noam'"),
+        ({"learning_rate": "1e-5"}, r"train.learning_rate = '1e-5'"),
+        ({"precision": "float16"}, r"train.precision = 'float16'.*'bfloat16'"),
+        ({"warmup": 3}, r"train.warmup = 3: unknown key"),
+    ],
+)
+def test_what_can_not_be_is_refused_with_field_value_and_what_is_allowed(
+    train_config, changes, message
+):
+    values = train_config().model_dump() | changes
+    section, problems = parse_section(TrainConfig, "train", values)
+    assert section is None
+    with pytest.raises(ValueError, match=message):
+        raise ValueError("; ".join(problems))

@@ -1,0 +1,49 @@
+import math
+
+import pytest
+
+from transformer.training.reporting import (
+    ProgressBar,
+    Speed,
+    TrainRow,
+    ValidRow,
+    valid_row,
+    write_curve,
+)
+
+
+def test_a_validation_row_is_per_token():
+    row = valid_row(7, negative_log_likelihood=6.0, num_correct=1, count=4)
+    assert row == ValidRow(7, 1.5, math.exp(1.5), 0.25)
+
+
+def test_a_hopeless_model_has_a_finite_perplexity():
+    assert math.isfinite(valid_row(1, 1e6, 0, 1).perplexity)
+
+
+def test_a_curve_has_a_header_and_no_timings(tmp_path):
+    write_curve(tmp_path / "curve.csv", [TrainRow(5, 1 / 3, 0.001, 2.0)])
+    assert (tmp_path / "curve.csv").read_bytes() == (
+        b"step,train_loss,learning_rate,gradient_norm\n5,0.333333333,0.001,2\n"
+    )
+
+
+def test_the_bar_shows_loss_speed_with_validation(capsys):
+    bar = ProgressBar()
+    bar.on_start(10, 99)
+    bar.on_log(TrainRow(5, 1.25, 0.001, 2.0), Speed(12_345.0, 1.0))
+    bar.on_validation(ValidRow(10, 1.5, math.exp(1.5), 0.25))
+    bar.on_end()
+    shown = capsys.readouterr().err
+    for part in ("10/10", "loss=1.250", "tokens/s=12,345", "valid=1.500", "accuracy=0.250"):
+        assert part in shown
+
+
+def test_a_bar_that_never_started_can_be_closed():
+    ProgressBar().on_end()
+
+
+@pytest.mark.parametrize("rows", [[]])
+def test_an_empty_curve_is_an_empty_file(tmp_path, rows):
+    write_curve(tmp_path / "curve.csv", rows)
+    assert (tmp_path / "curve.csv").read_bytes() == b""

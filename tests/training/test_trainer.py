@@ -1,0 +1,227 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from transformer.training.averaging import model_weights
+from transformer.training.batching import BatchPlan, make_batch
+from transformer.training.checkpoint import save_checkpoint
+from transformer.training.trainer import DivergedError, Trainer, mask_seed, train_model
+from transformer.training.validation import hidden_states
+
+
+@pytest.fixture
+def plain_model(model_config):
+    """Without dropout: whose masks depend on how a batch is cut."""
+    return model_config.model_copy(update={"dropout": 0.0})
+
+
+class Record:
+    """A reporter that keeps what it hears."""
+
+    def __init__(self):
+        self.events = []
+
+    def on_start(self, num_steps, num_parameters):
+        self.events.append(("start", num_steps))
+
+    def on_log(self, row, speed):
+        assert speed.tokens_per_second > 0
+        self.events.append(("log", row.step))
+
+    def on_validation(self, row):
+        self.events.append(("validation", row.step))
+
+    def on_end(self):
+        self.events.append(("end", 0))
+
+
+def assert_same_weights(first, second, **tolerances):
+    a, b = model_weights(first), model_weights(second)
+    assert a.keys() == b.keys()
+    for name, value in a.items():
+        torch.testing.assert_close(value, b[name], **tolerances)
+
+
+def test_the_same_inputs_give_the_same_bytes(tmp_path, train_config, model_config, copy_ids):
+    files = []
+    for name in ("a", "b"):
+        result = train_model(train_config(average_checkpoints=2), model_config, copy_ids)
+        save_checkpoint(tmp_path / name, result.model, result.info)
+        files.append((tmp_path / name / "model.safetensors").read_bytes())
+        files.append((result.train_rows, result.valid_rows, result.summary))
+    assert files[:2] == files[2:]
+
+
+def test_another_seed_gives_another_model(train_config, model_config, copy_ids):
+    losses = {
+        train_model(train_config(seed=seed), model_config, copy_ids).summary["valid_loss"]
+        for seed in (1, 2)
+    }
+    assert len(losses) == 2
+
+
+def test_half_the_batch_with_twice_the_accumulation_is_the_same_training(
+    train_config, plain_model, copy_ids
+):
+    # Exact in exact arithmetic; Adam blows up the rounding of tiny gradients, hence its epsilon.
+    optimizer = train_config().optimizer.model_dump() | {"epsilon": 1e-4}
+    whole = train_model(train_config(optimizer=optimizer), plain_model, copy_ids)
+    for parts in (2, 4):
+        config = train_config(
+            batch_tokens=128 // parts, gradient_accumulation=parts, optimizer=optimizer
+        )
+        cut = train_model(config, plain_model, copy_ids)
+        assert_same_weights(cut.model, whole.model, rtol=1e-4, atol=1e-5)
+
+
+def test_the_loss_ignores_padding(model_config, train_config, copy_ids):
+    trainer = Trainer(train_config(), model_config, copy_ids)
+    model = trainer.state.model.eval()
+    train = copy_ids.train
+    sentences = np.array([int(train.source_lengths.argmin()), int(train.source_lengths.argmax())])
+    together = make_batch(train, sentences, 0, 0, 2)
+    assert together.source_mask is not None
+    alone = [make_batch(train, sentences[i : i + 1], 0, 0, 2) for i in (0, 1)]
+    with torch.no_grad():
+        joined = torch.cat([hidden_states(model, batch) for batch in alone])
+        torch.testing.assert_close(hidden_states(model, together), joined)
+
+
+def test_early_stopping_keeps_the_best_weights(train_config, model_config, copy_ids):
+    # A rate that soon does harm.
+    config = train_config(
+        learning_rate=0.3,
+        max_steps=200,
+        validate_every_steps=2,
+        early_stopping_patience=2,
+    )
+    result = train_model(config, model_config, copy_ids)
+    losses = [row.valid_loss for row in result.valid_rows]
+    best = int(np.argmin(losses))
+    assert len(losses) == best + 3
+    assert result.summary["steps"] < 200
+    assert result.summary["saved_step"] == result.valid_rows[best].step
+    stopped_at_best = train_model(
+        config.model_copy(
+            update={"max_steps": result.summary["saved_step"], "early_stopping_patience": None}
+        ),
+        model_config,
+        copy_ids,
+    )
+    assert_same_weights(result.model, stopped_at_best.model, rtol=0, atol=0)
+
+
+def test_the_saved_weights_are_the_mean_of_the_last_validations(
+    train_config, model_config, copy_ids
+):
+    def train(**changes):
+        return train_model(train_config(**changes), model_config, copy_ids).model
+
+    averaged = train(average_checkpoints=2)
+    latest = [model_weights(train(max_steps=steps)) for steps in (8, 12)]
+    for name, value in model_weights(averaged).items():
+        torch.testing.assert_close(value, (latest[0][name] + latest[1][name]) / 2)
+
+
+def test_rows_come_at_their_steps_with_a_validation_at_the_end(
+    train_config, model_config, copy_ids
+):
+    record = Record()
+    config = train_config(max_steps=11, validate_every_steps=5, log_every_steps=3)
+    result = train_model(config, model_config, copy_ids, [record])
+    assert [row.step for row in result.train_rows] == [3, 5, 6, 9, 10, 11]
+    assert [row.step for row in result.valid_rows] == [5, 10, 11]
+    assert record.events[0] == ("start", 11)
+    assert record.events[-1] == ("end", 0)
+    assert [step for kind, step in record.events if kind == "validation"] == [5, 10, 11]
+
+
+def test_without_a_number_of_steps_validation_closes_each_epoch(
+    train_config, model_config, copy_ids
+):
+    config = train_config(max_steps=None, max_epochs=2, validate_every_steps=None)
+    result = train_model(config, model_config, copy_ids)
+    plan = BatchPlan(copy_ids.train.source_lengths, copy_ids.train.target_lengths, 128, 1)
+    steps = [row.step for row in result.valid_rows]
+    assert steps == [plan.num_batches, 2 * plan.num_batches]
+    assert result.summary["epochs"] == 2
+
+
+def test_logging_more_often_changes_nothing(train_config, model_config, copy_ids):
+    models = [
+        train_model(train_config(log_every_steps=every), model_config, copy_ids).model
+        for every in (1, 100)
+    ]
+    assert_same_weights(*models, rtol=0, atol=0)
+
+
+def test_what_is_not_finite_stops_training_with_step_batch_rate(
+    train_config, model_config, copy_ids, monkeypatch
+):
+    trainer = Trainer(train_config(max_steps=50, log_every_steps=4), model_config, copy_ids)
+    loss, calls = trainer._loss, []
+
+    def poisoned(batch):
+        calls.append(batch)
+        return loss(batch) * (float("nan") if len(calls) == 3 else 1.0)
+
+    monkeypatch.setattr(trainer, "_loss", poisoned)
+    with pytest.raises(
+        DivergedError, match=r"not finite at step 3, batch of \d+ pairs, .* learning rate 0.001"
+    ):
+        trainer.run()
+    assert len(calls) == 4
+
+
+def test_bfloat16_trains_too(train_config, model_config, copy_ids):
+    half, full = (
+        train_model(train_config(precision=name), model_config, copy_ids).summary["valid_loss"]
+        for name in ("bfloat16", "float32")
+    )
+    assert half == pytest.approx(full, rel=0.02)
+    assert half != full
+
+
+@pytest.mark.slow
+def test_a_compiled_model_trains_like_an_eager_one(train_config, plain_model, copy_ids):
+    optimizer = train_config().optimizer.model_dump() | {"epsilon": 1e-4}
+    eager, compiled = (
+        train_model(train_config(compile=flag, optimizer=optimizer), plain_model, copy_ids).model
+        for flag in (False, True)
+    )
+    assert_same_weights(compiled, eager, rtol=1e-4, atol=1e-5)
+
+
+def test_too_few_positions_for_the_data_are_refused(train_config, model_config, copy_ids):
+    small = model_config.model_copy(update={"max_positions": 5})
+    with pytest.raises(ValueError, match=r"longest source of train has 8 .*max_positions = 5"):
+        train_model(train_config(), small, copy_ids)
+
+
+def test_a_vocabulary_that_can_not_be_tied_is_refused(train_config, model_config, copy_ids):
+    ids = replace(copy_ids, meta=replace(copy_ids.meta, source_vocab_size=30))
+    with pytest.raises(ValueError, match="needs one joint vocabulary"):
+        train_model(train_config(), model_config, ids)
+
+
+def test_mask_seeds_differ_by_seed_step_part():
+    seeds = {mask_seed(a, b, c) for a in range(4) for b in range(4) for c in range(4)}
+    assert len(seeds) == 64
+    assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+def test_a_tiny_model_learns_to_copy(train_config, model_config, copy_ids):
+    config = train_config(
+        max_steps=600,
+        batch_tokens=256,
+        learning_rate=5e-3,
+        schedule={"kind": "linear", "warmup_steps": 60},
+        validate_every_steps=200,
+        log_every_steps=100,
+        label_smoothing=0.0,
+    )
+    model = model_config.model_copy(update={"dropout": 0.0, "num_encoder_layers": 2})
+    result = train_model(config, model, copy_ids)
+    assert result.valid_rows[-1].accuracy > 0.95

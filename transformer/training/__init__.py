@@ -1,0 +1,1 @@
+"""Training: batches, objective, schedule, loop, checkpoints."""

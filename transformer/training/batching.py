@@ -1,0 +1,205 @@
+"""Batches of pairs of similar length, cut by a budget of tokens.
+
+Shapes: B sentences of a batch, S source length, T target length, N real target tokens.
+Lengths count end marks. A slot is one position of a padded batch, real or not.
+"""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Integers = NDArray[np.int64]
+
+
+class Pairs(Protocol):
+    """Pairs of id sequences, as `transformer.text.ids.IdsSplit` maps them.
+
+    Sentence i of a side is `ids[offsets[i] : offsets[i + 1]]`, its end mark included.
+    """
+
+    source_ids: NDArray[Any]
+    source_offsets: NDArray[Any]
+    source_lengths: Integers
+    target_ids: NDArray[Any]
+    target_offsets: NDArray[Any]
+    target_lengths: Integers
+
+
+class Batch(NamedTuple):
+    """Padded id matrices, ready for the model."""
+
+    source: Tensor  # int64 [B, S]
+    source_mask: Tensor | None  # bool [B, S], True at real tokens; None: all are real
+    target: Tensor  # int64 [B, T], shifted right: starts with the start mark
+    labels: Tensor  # int64 [N], the real target tokens, row by row
+    real_positions: Tensor | None  # int64 [N], where they stand in [B * T]; None: everywhere
+
+    def to(self, device: torch.device) -> "Batch":
+        """The batch on `device`; from pinned memory, without waiting, if that is a GPU."""
+        if device.type == "cpu":
+            return self
+
+        def copy(x: Tensor) -> Tensor:
+            return x.pin_memory().to(device, non_blocking=True)
+
+        return Batch(
+            source=copy(self.source),
+            source_mask=None if self.source_mask is None else copy(self.source_mask),
+            target=copy(self.target),
+            labels=copy(self.labels),
+            real_positions=None if self.real_positions is None else copy(self.real_positions),
+        )
+
+
+class BatchPlan:
+    """Which sentences make up which batch, in every epoch.
+
+    Sentences are sorted by source length, within it by target length (rising and falling in
+    turn, so that neighbours stay alike), and cut wherever the next one would break the budget. A
+    batch that is at least half full also ends where the source length changes: within one length
+    no source padding, hence no mask, is needed. Each epoch shuffles, from (seed, epoch) alone,
+    which of the sentences of equal lengths goes where, and the order of batches. The cuts depend
+    on lengths alone, so every epoch has the same number of batches and of slots.
+    """
+
+    def __init__(
+        self, source_lengths: Integers, target_lengths: Integers, batch_tokens: int, seed: int
+    ) -> None:
+        """Plans batches with sentences x max(S, T) <= `batch_tokens`; a longer pair gets its own.
+
+        Args:
+            source_lengths: int64 [number of pairs].
+            target_lengths: likewise.
+            batch_tokens: slots on the longer side, at most.
+            seed: of the shuffles.
+        """
+        self._source_lengths, self._target_lengths = source_lengths, target_lengths
+        self._seed = seed
+        turn = np.where(source_lengths % 2 == 0, target_lengths, -target_lengths)
+        self._cells = np.lexsort((turn, source_lengths))
+        self._bounds = _cut(source_lengths[self._cells], target_lengths[self._cells], batch_tokens)
+
+    @property
+    def num_batches(self) -> int:
+        """Batches an epoch."""
+        return len(self._bounds) - 1
+
+    def epoch(self, epoch: int) -> "EpochBatches":
+        """The batches of one epoch, counted from 0, in their order; any can be asked for."""
+        generator = np.random.default_rng([self._seed, epoch])
+        shuffled = generator.permutation(len(self._cells))
+        source, target = self._source_lengths[shuffled], self._target_lengths[shuffled]
+        turn = np.where(source % 2 == 0, target, -target)
+        sentences = shuffled[np.lexsort((turn, source))]  # a stable sort: ties stay shuffled
+        return EpochBatches(sentences, self._bounds, generator.permutation(self.num_batches))
+
+    def in_order(self) -> "EpochBatches":
+        """All batches, not shuffled: for validation."""
+        return EpochBatches(self._cells, self._bounds, np.arange(self.num_batches))
+
+    def padding_share(self) -> float:
+        """The share of slots, source and target together, that hold no real token."""
+        starts, sizes = self._bounds[:-1], np.diff(self._bounds)
+        slots = 0
+        for lengths in (self._source_lengths, self._target_lengths):
+            slots += int((np.maximum.reduceat(lengths[self._cells], starts) * sizes).sum())
+        return 1 - int(self._source_lengths.sum() + self._target_lengths.sum()) / slots
+
+
+class EpochBatches:
+    """A sequence of batches, each given as the indices of its sentences."""
+
+    def __init__(self, sentences: Integers, bounds: Integers, order: Integers) -> None:
+        self._sentences, self._bounds, self._order = sentences, bounds, order
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, index: int) -> Integers:
+        if not 0 <= index < len(self):
+            raise IndexError(f"batch {index} of {len(self)}")
+        batch = self._order[index]
+        return self._sentences[self._bounds[batch] : self._bounds[batch + 1]]
+
+    def __iter__(self) -> Iterator[Integers]:
+        return (self[index] for index in range(len(self)))
+
+
+def split_batch(indices: Integers, num_parts: int) -> list[Integers]:
+    """Cuts a batch into at most `num_parts` runs of about the same number of sentences."""
+    return [part for part in np.array_split(indices, num_parts) if len(part)]
+
+
+def make_batch(
+    pairs: Pairs, indices: Integers, source_pad_id: int, target_pad_id: int, bos_id: int
+) -> Batch:
+    """Gathers sentences into padded matrices, on the CPU.
+
+    Args:
+        pairs: where the ids lie.
+        indices: of the sentences, int64 [B].
+        source_pad_id: fills up the source.
+        target_pad_id: fills up the target.
+        bos_id: the target's start mark.
+    """
+    source, source_is_real = _gather(pairs.source_ids, pairs.source_offsets, indices, source_pad_id)
+    target, target_is_real = _gather(pairs.target_ids, pairs.target_offsets, indices, target_pad_id)
+    shifted = np.empty_like(target)
+    shifted[:, 0] = bos_id
+    shifted[:, 1:] = target[:, :-1]
+    is_full = bool(target_is_real.all())
+    return Batch(
+        source=torch.from_numpy(source),
+        source_mask=None if source_is_real.all() else torch.from_numpy(source_is_real),
+        target=torch.from_numpy(shifted),
+        labels=torch.from_numpy(target[target_is_real]),
+        real_positions=None if is_full else torch.from_numpy(np.flatnonzero(target_is_real)),
+    )
+
+
+def _gather(
+    ids: NDArray[Any], offsets: NDArray[Any], indices: Integers, pad_id: int
+) -> tuple[Integers, NDArray[np.bool_]]:
+    starts, ends = np.asarray(offsets[indices]), np.asarray(offsets[indices + 1])
+    lengths = ends - starts
+    columns = np.arange(lengths.max())
+    is_real = columns < lengths[:, None]  # [B, L]
+    positions = (starts[:, None] + columns)[is_real]
+    padded = np.full(is_real.shape, pad_id, dtype=np.int64)
+    padded[is_real] = ids[positions]
+    return padded, is_real
+
+
+def _cut(source_lengths: Integers, target_lengths: Integers, batch_tokens: int) -> Integers:
+    """Where batches of sorted sentences begin, and the end: int64 [number of batches + 1].
+
+    Sentences of equal lengths are taken in one stride, so this is fast for large corpora too.
+    """
+    changes = np.flatnonzero(np.diff(source_lengths) | np.diff(target_lengths)) + 1
+    cells = np.concatenate([[0], changes, [len(source_lengths)]]).tolist()
+    bounds = [0]
+    longest = source = 0
+    for start, end in itertools.pairwise(cells):
+        previous, source = source, int(source_lengths[start])
+        length = max(source, int(target_lengths[start]))
+        size = start - bounds[-1]
+        if size and source != previous and 2 * size * longest >= batch_tokens:
+            bounds.append(start)
+            longest = 0
+        longest = max(longest, length)
+        if (start + 1 - bounds[-1]) * longest > batch_tokens and start > bounds[-1]:
+            bounds.append(start)
+            longest = length
+        room = max(1, batch_tokens // longest)
+        while end - bounds[-1] > room:
+            bounds.append(bounds[-1] + room)
+            longest = length
+            room = max(1, batch_tokens // longest)
+    if bounds[-1] < len(source_lengths):
+        bounds.append(len(source_lengths))
+    return np.array(bounds, dtype=np.int64)

@@ -1,0 +1,133 @@
+"""Trained weights with what is needed to use them, as a folder."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from transformer.config import parse_section
+from transformer.files import atomic_folder, read_json, sha256_file, write_json
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from transformer.text.special_tokens import SpecialIds
+from transformer.training.averaging import model_weights, set_weights
+
+WEIGHTS = "model.safetensors"
+CONFIG = "config.json"
+
+
+@dataclass(frozen=True)
+class CheckpointInfo:
+    """What a checkpoint says of its model, in `config.json`."""
+
+    model: ModelConfig
+    source_vocab_size: int
+    target_vocab_size: int
+    source: SpecialIds
+    target: SpecialIds
+    tokenizer_sha256: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self) | {
+            "model": self.model.model_dump(),
+            "source": self.source._asdict(),
+            "target": self.target._asdict(),
+        }
+
+
+def save_checkpoint(folder: Path, model: Transformer, info: CheckpointInfo) -> None:
+    """Writes both files, in one move; the same model gives the same bytes.
+
+    Shared weights are stored once, all as float32.
+    """
+    weights = {k: v.float().cpu().contiguous() for k, v in model_weights(model).items()}
+    with atomic_folder(folder) as temporary:
+        save_file(weights, temporary / WEIGHTS)
+        (temporary / WEIGHTS).chmod(0o644)  # safetensors lets nobody else read it
+        write_json(temporary / CONFIG, info.to_json())
+
+
+def load_checkpoint(
+    folder: Path, device: torch.device | str = "cpu"
+) -> tuple[Transformer, CheckpointInfo]:
+    """The model, in eval mode on `device`, and what goes with it.
+
+    Raises:
+        ValueError: a file is missing, damaged, or does not fit the other one.
+    """
+    info = _read_info(folder / CONFIG)
+    weights = _read_weights(folder / WEIGHTS)
+    model = Transformer(info.model, info.source_vocab_size, info.target_vocab_size)
+    _check_fit(folder, model_weights(model), weights)
+    set_weights(model, weights)
+    return model.to(device).eval(), info
+
+
+def model_hash(folder: Path) -> str:
+    """What names the model in tracking: SHA-256 over the hashes of both files, in hexadecimal.
+
+    Raises:
+        ValueError: a file is missing.
+    """
+    digest = hashlib.sha256()
+    for name in (CONFIG, WEIGHTS):
+        _require(folder / name)
+        digest.update(sha256_file(folder / name).encode())
+    return digest.hexdigest()
+
+
+def _require(path: Path) -> None:
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file; run the stage `train` to make {path.parent}")
+
+
+def _read_info(path: Path) -> CheckpointInfo:
+    _require(path)
+    values = read_json(path)
+    problem = "expected a mapping"
+    if isinstance(values, dict):
+        model, problems = parse_section(ModelConfig, "model", values.get("model"))
+        problem = "; ".join(problems)
+        if model is not None:
+            try:
+                special = {side: SpecialIds(**values[side]) for side in ("source", "target")}
+                return CheckpointInfo(**values | special | {"model": model})
+            except (KeyError, TypeError) as error:
+                problem = str(error)
+    raise ValueError(
+        f"{path} has another form than this version writes ({problem}); "
+        "run the stage `train` again, or use the version that wrote it"
+    )
+
+
+def _read_weights(path: Path) -> dict[str, Tensor]:
+    _require(path)
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise ValueError(
+            f"{path} is damaged ({error}); restore it with `dvc checkout`, or run `train` again"
+        ) from error
+
+
+def _check_fit(folder: Path, wanted: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
+    problems = [f"{name} is missing" for name in wanted if name not in found]
+    problems += [f"{name} is unknown" for name in found if name not in wanted]
+    problems += [
+        f"{name} is {list(found[name].shape)}, not {list(value.shape)}"
+        for name, value in wanted.items()
+        if name in found and found[name].shape != value.shape
+    ]
+    if problems:
+        shown = "; ".join(problems[:5]) + ("; …" if len(problems) > 5 else "")
+        raise ValueError(
+            f"{folder}: {WEIGHTS} does not fit {CONFIG}: {shown}; the two come from different "
+            "runs, restore both with `dvc checkout`, or run `train` again"
+        )

@@ -1,0 +1,125 @@
+"""The `train` section: how the model is fitted."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from transformer.config import Section
+
+
+class NoamSchedule(Section):
+    """Linear warm-up, then the inverse square root, scaled by the width (2017, section 5.3).
+
+    `learning_rate` is a factor here, 1.0 in the paper.
+    """
+
+    kind: Literal["noam"]
+    warmup_steps: int = Field(ge=1)
+
+
+class InverseSqrtSchedule(Section):
+    """Linear warm-up to `learning_rate`, then falling with the inverse square root of the step."""
+
+    kind: Literal["inverse_sqrt"]
+    warmup_steps: int = Field(ge=1)
+    # Never below this once warmed up.
+    minimum: float = Field(ge=0)
+
+
+class LinearSchedule(Section):
+    """Linear warm-up to `learning_rate`, then a straight line to zero at the last step."""
+
+    kind: Literal["linear"]
+    warmup_steps: int = Field(ge=0)
+
+
+class ConstantSchedule(Section):
+    """Linear warm-up to `learning_rate`, then that."""
+
+    kind: Literal["constant"]
+    warmup_steps: int = Field(ge=0)
+
+
+ScheduleConfig = Annotated[
+    NoamSchedule | InverseSqrtSchedule | LinearSchedule | ConstantSchedule,
+    Field(discriminator="kind"),
+]
+
+
+class OptimizerConfig(Section):
+    """Adam, or AdamW with decoupled weight decay (Loshchilov & Hutter 2019)."""
+
+    kind: Literal["adamw", "adam"]
+    beta1: float = Field(ge=0, lt=1)
+    beta2: float = Field(ge=0, lt=1)
+    epsilon: float = Field(gt=0)
+    # On matrices only: not on biases, nor on a norm's scale.
+    weight_decay: float = Field(ge=0)
+
+
+class TrainConfig(Section):
+    """Everything that `train` reads beside the data and the model."""
+
+    # Of the initial weights, the order of batches, every dropout mask.
+    seed: int = Field(ge=0)
+    # auto: CUDA where there is one, else the CPU.
+    device: Literal["auto", "cpu", "cuda"]
+    # Of the matrix products; weights stay float32. auto: bfloat16 on CUDA, float32 on the CPU.
+    precision: Literal["auto", "float32", "bfloat16"]
+    # CPU threads; null leaves it to PyTorch. Another number may change the last bits of a result.
+    num_threads: int | None = Field(ge=1)
+    # torch.compile. auto: on CUDA only; on a CPU its warm-up costs more than it gains.
+    compile: Literal["auto"] | bool
+    # The size of a batch: sentences x max(source length, target length), padding included.
+    batch_tokens: int = Field(ge=1)
+    # So many batches, one after the other, make one optimizer step of as many times the tokens.
+    # Half the batch_tokens with twice this is the same training in less memory.
+    gradient_accumulation: int = Field(ge=1)
+    # The end comes with whichever is reached first.
+    max_epochs: int = Field(ge=1)
+    max_steps: int | None = Field(ge=1)
+    learning_rate: float = Field(gt=0)
+    schedule: ScheduleConfig
+    optimizer: OptimizerConfig
+    # Gradients are scaled down to this norm; null leaves them.
+    clip_norm: float | None = Field(gt=0)
+    # The share of the label's probability that is spread over the vocabulary.
+    label_smoothing: float = Field(ge=0, lt=1)
+    # null: at the end of each epoch.
+    validate_every_steps: int | None = Field(ge=1)
+    # Stop after this many validations without a lower loss, and keep the weights of the lowest.
+    # null: train to the end, and keep the last weights.
+    early_stopping_patience: int | None = Field(ge=1)
+    # Validate and save the mean of the weights at this many latest validations; 1 is no averaging.
+    average_checkpoints: int = Field(ge=1)
+    # How often metrics are read from the device, in optimizer steps.
+    log_every_steps: int = Field(ge=1)
+
+    @model_validator(mode="after")
+    def _warm_up_ends_before_training(self) -> Self:
+        warmup = self.schedule.warmup_steps
+        if self.max_steps is not None and warmup >= self.max_steps:
+            raise ValueError(
+                f"schedule.warmup_steps = {warmup} must be below max_steps = {self.max_steps}: "
+                "the learning rate would never reach its peak; lower one or raise the other"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _minimum_is_below_peak(self) -> Self:
+        if self.schedule.kind == "inverse_sqrt" and self.schedule.minimum > self.learning_rate:
+            raise ValueError(
+                f"schedule.minimum = {self.schedule.minimum} is above learning_rate = "
+                f"{self.learning_rate}; the minimum can be the learning rate at most"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _validations_happen(self) -> Self:
+        every = self.validate_every_steps
+        if self.max_steps is not None and every is not None and every > self.max_steps:
+            raise ValueError(
+                f"validate_every_steps = {every} is above max_steps = {self.max_steps}: no "
+                "validation would happen before the last step; lower it, or set null for each epoch"
+            )
+        return self

@@ -1,0 +1,67 @@
+"""Where training runs: device, precision, threads, memory allocation."""
+
+import ctypes
+import sys
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+
+# The largest block that glibc lets come from its heap rather than from a fresh mapping.
+_HEAP_BLOCK_BYTES = 32 << 20
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+
+
+def choose_device(name: str, section: str = "train") -> torch.device:
+    """The device for `auto`, `cpu` or `cuda`.
+
+    Raises:
+        ValueError: CUDA was asked for and PyTorch finds none.
+    """
+    if name == "cuda" and not torch.cuda.is_available():
+        reason = (
+            "no GPU is visible to it"
+            if torch.version.cuda is not None
+            else "it is a build without CUDA"
+        )
+        raise ValueError(
+            f"{section}.device = 'cuda', but PyTorch {torch.__version__} can't use it: {reason}; "
+            "set 'auto' or 'cpu', or install a build of PyTorch for your driver"
+        )
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def choose_precision(name: str, device: torch.device) -> torch.dtype:
+    """The dtype of matrix products; `auto` is bfloat16 on a GPU that has it, else float32."""
+    if name == "auto":
+        has_it = device.type == "cuda" and torch.cuda.is_bf16_supported()
+        return torch.bfloat16 if has_it else torch.float32
+    return torch.bfloat16 if name == "bfloat16" else torch.float32
+
+
+def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[object]:
+    """Runs matrix products in `dtype`; nothing at all for float32."""
+    if dtype == torch.float32:
+        return nullcontext()
+    return torch.autocast(device.type, dtype=dtype)
+
+
+def tune_process(num_threads: int | None) -> None:
+    """Settings of the whole process that training gains from; call it once, from a command.
+
+    - `num_threads` CPU threads, if given;
+    - numbers below the normal range count as zero: they are a hundred times slower to work with;
+    - freed memory is kept for the next step instead of going back to the system, which would
+      hand it out again page by page and zeroed (glibc only);
+    - float32 products on a GPU may use TF32.
+    """
+    if num_threads is not None:
+        torch.set_num_threads(num_threads)
+    torch.set_flush_denormal(True)
+    torch.set_float32_matmul_precision("high")
+    if sys.platform == "linux":
+        allocator = ctypes.CDLL(None)
+        if hasattr(allocator, "mallopt"):
+            allocator.mallopt(_M_MMAP_THRESHOLD, _HEAP_BLOCK_BYTES)
+            allocator.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)

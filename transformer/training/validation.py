@@ -1,0 +1,60 @@
+"""Loss on data that the model was not trained on."""
+
+import torch
+
+from transformer.model.transformer import Transformer
+from transformer.text.ids import IdsMeta
+from transformer.training.batching import Batch, BatchPlan, Pairs, make_batch
+from transformer.training.device import autocast
+from transformer.training.objective import score_targets
+from transformer.training.reporting import ValidRow, valid_row
+
+
+@torch.no_grad()
+def validate(
+    model: Transformer,
+    pairs: Pairs,
+    meta: IdsMeta,
+    batch_tokens: int,
+    precision: torch.dtype,
+    step: int,
+) -> ValidRow:
+    """Loss, perplexity and accuracy over all pairs; the model's mode is restored after.
+
+    Args:
+        model: on the device to compute on.
+        pairs: what to score.
+        meta: the special ids.
+        batch_tokens: as in `BatchPlan`.
+        precision: dtype of matrix products.
+        step: for the row.
+    """
+    device = next(model.parameters()).device
+    plan = BatchPlan(pairs.source_lengths, pairs.target_lengths, batch_tokens, seed=0)
+    loss = torch.zeros((), dtype=torch.float64, device=device)
+    correct = torch.zeros((), dtype=torch.int64, device=device)
+    was_training = model.training
+    model.eval()
+    try:
+        for indices in plan.in_order():
+            batch = make_batch(
+                pairs, indices, meta.source.pad_id, meta.target.pad_id, meta.target.bos_id
+            ).to(device)
+            with autocast(device, precision):
+                hidden = hidden_states(model, batch)
+                weight, bias = model.projection.weight, model.projection.bias
+                scores = score_targets(hidden, weight, bias, batch.labels)
+            loss += scores.negative_log_likelihood
+            correct += scores.num_correct
+    finally:
+        model.train(was_training)
+    return valid_row(step, loss.item(), int(correct.item()), int(pairs.target_lengths.sum()))
+
+
+def hidden_states(model: Transformer, batch: Batch) -> torch.Tensor:
+    """The decoder's output at real target positions, [N, D], row by row."""
+    memory = model.encode(batch.source, batch.source_mask)
+    hidden = model.decode(batch.target, memory, batch.source_mask).flatten(0, 1)  # [B * T, D]
+    if batch.real_positions is None:
+        return hidden
+    return hidden.index_select(0, batch.real_positions)
