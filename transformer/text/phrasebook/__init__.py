@@ -1,0 +1,1 @@
+"""The phrasebook corpus: a synchronous French-English grammar, expanded to sentence pairs."""

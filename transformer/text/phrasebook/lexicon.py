@@ -1,0 +1,382 @@
+"""Load the phrasebook's words from its tables."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from transformer.text.phrasebook.morphology import (
+    Model,
+    conjugate,
+    english_plural,
+    english_verb,
+    french_feminine,
+    french_plural,
+    starts_with_vowel,
+)
+from transformer.text.phrasebook.tables import Place, Row, read_table
+from transformer.text.phrasebook.words import (
+    Adjective,
+    Aspect,
+    Determiner,
+    EnglishVerb,
+    FrenchVerb,
+    Gender,
+    Noun,
+    NounChoice,
+    Phrase,
+    Pronoun,
+    Sense,
+)
+
+NUMBERS = ("sg", "pl", "one", "any", "mass", "all", "agree")
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Every word of the phrasebook, by kind."""
+
+    classes: frozenset[str]
+    determiners: dict[str, Determiner]
+    pronouns: dict[str, Pronoun]
+    names: tuple[tuple[str, Gender], ...]
+    nouns: tuple[Noun, ...]
+    adjectives: tuple[Adjective, ...]
+    verbs: dict[str, FrenchVerb]
+    english_verbs: dict[str, EnglishVerb]
+    senses: dict[str, tuple[Sense, ...]]  # by group
+    phrases: dict[str, tuple[Phrase, ...]]  # by class
+
+    def noun_choice(self, place: Place, words: Iterable[str]) -> NounChoice:
+        """Parse `class[,class] number determiner[,determiner]`.
+
+        Raises ValueError at `place` for an unknown class, number or determiner, or an empty choice.
+        """
+        parts = tuple(words)
+        if len(parts) != 3:
+            raise place.error(
+                f"'{' '.join(parts)}' must be three words: classes, number, determiners "
+                "(for example: fruit sg un,le)"
+            )
+        classes, number, codes = parts[0].split(","), parts[1], tuple(parts[2].split(","))
+        for name in classes:
+            check_known(place, "class", name, self.classes)
+        check_known(place, "number", number, NUMBERS)
+        for code in codes:
+            check_known(place, "determiner", code, {*self.determiners, "poss"})
+        nouns = tuple(
+            noun
+            for noun in self.nouns
+            if not noun.classes.isdisjoint(classes) and _has_number(noun, number)
+        )
+        if not nouns:
+            raise place.error(f"no noun is of class {parts[0]} and number {number}; add one")
+        return NounChoice(nouns, number, codes)
+
+    def verb(self, place: Place, infinitive: str) -> FrenchVerb:
+        """The conjugated verb; raises ValueError at `place` when verbs_fr.txt lacks it."""
+        if infinitive not in self.verbs:
+            raise place.error(f"unknown French verb '{infinitive}'; add it to verbs_fr.txt")
+        return self.verbs[infinitive]
+
+    def english_verb(self, base: str) -> EnglishVerb:
+        """The forms of an English verb; one that verbs_en.txt does not list is regular."""
+        return self.english_verbs.get(base) or english_verb(base)
+
+    def sense(self, place: Place, row_fr: str, en: str, aspect: str, obj: str = "") -> Sense:
+        """Build one use of a verb from its cells; raises ValueError at `place`."""
+        fr = row_fr
+        reflexive = fr.startswith(("se ", "s'"))
+        if reflexive:
+            fr = fr[2:].lstrip()
+        infinitive, _, tail = fr.partition(" ")
+        base, _, en_tail = en.partition(" ")
+        flags = aspect.split()
+        kind: Aspect = "habit"
+        for flag in flags:
+            check_known(place, "aspect", flag, {*get_args(Aspect), "noagree", "avoir"})
+            if flag in get_args(Aspect):
+                kind = flag  # type: ignore[assignment]
+        preposition, plus, choice = obj.rpartition("+")
+        verb = self.verb(place, infinitive)
+        return Sense(
+            key=row_fr,
+            verb=verb,
+            reflexive=reflexive,
+            with_etre=reflexive or (verb.with_etre and "avoir" not in flags),
+            agrees="noagree" not in flags,
+            tail=tail,
+            en_verb=self.english_verb(base),
+            en_tail=en_tail,
+            aspect=kind,
+            preposition=preposition.strip() if plus else "",
+            objects=self.noun_choice(place, choice.split()) if choice.strip() else None,
+        )
+
+
+def check_known(place: Place, what: str, name: str, known: Iterable[str]) -> None:
+    """Raise ValueError at `place` unless `name` is among `known`."""
+    choices = sorted(known)
+    if name not in choices:
+        shown = ", ".join(choices[:40]) + (", …" if len(choices) > 40 else "")
+        raise place.error(f"unknown {what} '{name}'; use one of: {shown}")
+
+
+def load_lexicon(folder: Path) -> Lexicon:
+    """Read all tables of `folder`; raises ValueError naming file and line."""
+    parents = _load_classes(folder)
+    lexicon = Lexicon(
+        classes=frozenset(parents),
+        determiners=_load_determiners(folder),
+        pronouns=_load_pronouns(folder),
+        names=_load_names(folder),
+        nouns=tuple(_load_nouns(folder, parents)),
+        adjectives=tuple(_load_adjectives(folder, parents)),
+        verbs=_load_french_verbs(folder),
+        english_verbs=_load_english_verbs(folder),
+        senses={},
+        phrases=_load_phrases(folder),
+    )
+    groups: dict[str, list[Sense]] = {}
+    columns = ("groups", "fr", "en", "aspect", "object?")
+    for row in read_table(folder / "verbs.txt", columns):
+        sense = lexicon.sense(row.place, row["fr"], row["en"], row["aspect"], row["object"])
+        for group in row.words("groups"):
+            groups.setdefault(group, []).append(sense)
+    lexicon.senses.update({group: tuple(senses) for group, senses in groups.items()})
+    return lexicon
+
+
+def _has_number(noun: Noun, number: str) -> bool:
+    if number == "mass":
+        return noun.mass
+    if number == "all":
+        return True
+    if number in ("one", "any", "agree"):
+        return not noun.mass
+    index = 0 if number == "sg" else 1
+    return not noun.mass and any(forms[index] for forms in noun.forms.values())
+
+
+def _load_classes(folder: Path) -> dict[str, frozenset[str]]:
+    """Each class with itself and all its ancestors; parents are declared above children."""
+    ancestors: dict[str, frozenset[str]] = {}
+    for row in read_table(folder / "classes.txt", ("class", "parents?")):
+        above = {row["class"]}
+        for parent in row.words("parents"):
+            check_known(row.place, "class", parent, ancestors)
+            above |= ancestors[parent]
+        ancestors[row["class"]] = frozenset(above)
+    return ancestors
+
+
+def _declared_classes(row: Row, parents: dict[str, frozenset[str]]) -> frozenset[str]:
+    for name in row.words("classes"):
+        check_known(row.place, "class", name, parents)
+    return frozenset(row.words("classes"))
+
+
+def _load_determiners(folder: Path) -> dict[str, Determiner]:
+    columns = ("code", "m", "m vowel", "f", "f vowel", "plural")
+    english = ("en singular", "en plural", "en mass", "negated", "asked", "usual")
+    return {
+        row["code"]: Determiner(*(row.cells[name.rstrip("?")] for name in columns + english))
+        for row in read_table(folder / "determiners.txt", columns + english)
+    }
+
+
+def _load_pronouns(folder: Path) -> dict[str, Pronoun]:
+    columns = ("key", "fr", "gender", "plural", "person", "direct", "indirect", "stressed")
+    english = ("en", "en person", "en object", "en reflexive", "possessive", "weight")
+    genders: dict[str, Gender | None] = {"m": "m", "f": "f", "mf": None}
+    plurals = {"sg": False, "pl": True, "any": None}
+    pronouns: dict[str, Pronoun] = {}
+    for row in read_table(folder / "pronouns.txt", columns + english):
+        check_known(row.place, "gender", row["gender"], genders)
+        check_known(row.place, "number", row["plural"], plurals)
+        pronouns[row["key"]] = Pronoun(
+            key=row["key"],
+            subject=row["fr"],
+            gender=genders[row["gender"]],
+            plural=plurals[row["plural"]],
+            person=int(row["person"]),
+            direct=row["direct"],
+            indirect=row["indirect"],
+            stressed=row["stressed"],
+            en_subject=row["en"],
+            en_person=int(row["en person"]),
+            en_object=row["en object"],
+            en_reflexive=row["en reflexive"],
+            possessive=row["possessive"],
+            weight=int(row["weight"]),
+        )
+    return pronouns
+
+
+def _load_names(folder: Path) -> tuple[tuple[str, Gender], ...]:
+    names: list[tuple[str, Gender]] = []
+    for row in read_table(folder / "names.txt", ("name", "gender")):
+        check_known(row.place, "gender", row["gender"], get_args(Gender))
+        names.append((row["name"], "f" if row["gender"] == "f" else "m"))
+    return tuple(names)
+
+
+def _load_nouns(folder: Path, parents: dict[str, frozenset[str]]) -> Iterable[Noun]:
+    flags_plural = {"plural", "en-pair"}
+    known_flags = {"mass", "plural", "en-mass", "en-pair", "singular"}
+    for row in read_table(folder / "nouns.txt", ("fr", "gender", "en", "classes", "flags?")):
+        check_known(row.place, "gender", row["gender"], ("m", "f", "mf"))
+        flags = row.words("flags")
+        for flag in flags:
+            check_known(row.place, "flag", flag, known_flags)
+        forms: dict[Gender, tuple[str, str]] = {}
+        spellings = [part.strip() for part in row["fr"].split("/")]
+        genders: tuple[Gender, ...] = ("m", "f") if row["gender"] == "mf" else ()
+        if row["gender"] == "mf" and len(spellings) == 1:
+            spellings *= 2
+        if not genders:
+            genders = ("f",) if row["gender"] == "f" else ("m",)
+        if len(spellings) != len(genders):
+            raise row.place.error(
+                f"'{row['fr']}' has {len(spellings)} spellings for gender '{row['gender']}'; "
+                "write masculine / feminine with gender mf"
+            )
+        for gender, spelling in zip(genders, spellings, strict=True):
+            singular, _, plural = (part.strip() for part in spelling.partition(","))
+            if "plural" in flags:
+                forms[gender] = ("", singular)
+            elif "mass" in flags or "singular" in flags:
+                forms[gender] = (singular, "")
+            else:
+                forms[gender] = (singular, plural or french_plural(singular))
+        en_singular, _, en_plural = (part.strip() for part in row["en"].partition(","))
+        uncountable = "en-mass" in flags or "mass" in flags
+        if not uncountable and not flags_plural.isdisjoint(flags):
+            en_plural = en_singular
+        yield Noun(
+            key=f"{spellings[0].split(',')[0]}={en_singular}",
+            forms=forms,
+            en_singular=en_singular,
+            en_plural=en_plural or (en_singular if uncountable else english_plural(en_singular)),
+            classes=frozenset().union(*(parents[name] for name in _declared_classes(row, parents))),
+            mass="mass" in flags,
+            en_mass=uncountable,
+            en_pair="en-pair" in flags,
+        )
+
+
+def _load_adjectives(folder: Path, parents: dict[str, frozenset[str]]) -> Iterable[Adjective]:
+    columns = ("fr", "feminine", "en", "comparative", "place", "classes", "flags?")
+    for row in read_table(folder / "adjectives.txt", columns):
+        check_known(row.place, "place", row["place"], ("before", "after"))
+        masculine, _, vowel = (part.strip() for part in row["fr"].partition(","))
+        key, masculine = masculine, masculine.partition("=")[0]
+        feminine = row["feminine"] or french_feminine(masculine)
+        invariable, better = False, ""
+        for flag in row.words("flags"):
+            name, _, value = flag.partition("=")
+            check_known(row.place, "flag", name, ("invariable", "plus"))
+            invariable = invariable or name == "invariable"
+            better = value if name == "plus" else better
+        comparative = row["comparative"] or f"more {row['en']}"
+        if comparative.startswith("more "):
+            superlative = "most " + comparative.removeprefix("more ")
+        else:
+            superlative = _SUPERLATIVES.get(comparative, comparative.removesuffix("r") + "st")
+        yield Adjective(
+            key=key,
+            masculine=masculine,
+            masculine_vowel=vowel or masculine,
+            feminine=masculine if invariable else feminine,
+            masculine_plural=masculine if invariable else french_plural(masculine),
+            feminine_plural=masculine if invariable else french_plural(feminine),
+            before=row["place"] == "before",
+            plus=better,
+            en=row["en"],
+            comparative=comparative,
+            superlative=superlative,
+            classes=_declared_classes(row, parents),
+        )
+
+
+_SUPERLATIVES = {"better": "best", "worse": "worst", "farther": "farthest"}
+
+
+def _load_french_verbs(folder: Path) -> dict[str, FrenchVerb]:
+    columns = ("ending", "present", "imparfait", "futur", "participle")
+    models: dict[str, Model] = {}
+    optional = ("subjunctive?", "imperative?")
+    for row in read_table(folder / "models_fr.txt", columns + optional):
+        present, subjunctive = row.words("present"), row.words("subjunctive")
+        if len(present) != 6 or len(subjunctive) not in (0, 6):
+            raise row.place.error("the present (and the subjunctive, if given) must have 6 forms")
+        hard, _, soft = row["imparfait"].replace("-", "").partition("/")
+        models[row["ending"]] = Model(
+            ending=row["ending"],
+            present=tuple(form.replace("-", "") for form in present),
+            imparfait=(hard, soft or hard),
+            futur=row["futur"],
+            participle=row["participle"],
+            subjunctive=subjunctive,
+            imperative=row.words("imperative"),
+        )
+    verbs: dict[str, FrenchVerb] = {}
+    for row in read_table(folder / "verbs_fr.txt", ("infinitive", "model", "auxiliary?")):
+        check_known(row.place, "verb model", row["model"], models)
+        check_known(row.place, "auxiliary", row["auxiliary"], ("", "être"))
+        if not row["infinitive"].endswith(row["model"]):
+            raise row.place.error(
+                f"'{row['infinitive']}' does not end in its model '{row['model']}'; "
+                "choose a model that ends it, or add one to models_fr.txt"
+            )
+        verbs[row["infinitive"]] = conjugate(
+            row["infinitive"], models[row["model"]], row["auxiliary"] == "être"
+        )
+    return verbs
+
+
+def _load_english_verbs(folder: Path) -> dict[str, EnglishVerb]:
+    return {
+        row["base"]: english_verb(row["base"], row["past"], row["participle"], row["gerund"])
+        for row in read_table(folder / "verbs_en.txt", ("base", "past", "participle?", "gerund?"))
+    }
+
+
+def _load_phrases(folder: Path) -> dict[str, tuple[Phrase, ...]]:
+    phrases: dict[str, list[Phrase]] = {}
+
+    def add(row: Row, column: str, phrase: Phrase) -> None:
+        for name in row.words(column):
+            phrases.setdefault(name, []).append(phrase)
+
+    for row in read_table(folder / "phrases.txt", ("classes", "fr", "en")):
+        add(row, "classes", Phrase(row["fr"], {"": row["fr"]}, {"": row["en"]}))
+    columns = ("classes", "fr", "fr from", "en", "en to", "en from")
+    for row in read_table(folder / "places.txt", columns):
+        fr = {"": row["fr"], "from": row["fr from"]}
+        en = {"": row["en"], "to": row["en to"], "from": row["en from"]}
+        add(row, "classes", Phrase(row["fr"], fr, en))
+    for row in read_table(folder / "geography.txt", ("name", "kind", "en")):
+        check_known(row.place, "kind", row["kind"], _ARTICLES)
+        phrase = _geographic(row["name"], row["kind"], row["en"])
+        phrases.setdefault("city" if row["kind"] == "city" else "country", []).append(phrase)
+        phrases.setdefault("geography", []).append(phrase)
+    return {name: tuple(members) for name, members in phrases.items()}
+
+
+_ARTICLES = {"f": "°la", "m": "°le", "p": "°les", "city": ""}
+
+
+def _geographic(name: str, kind: str, en: str) -> Phrase:
+    """A country or city with its prepositions: in and to it, from it, and its bare name."""
+    article = _ARTICLES[kind]
+    full = f"{article} {name}".strip()
+    if kind == "f" or (kind == "m" and starts_with_vowel(name)):
+        inside, origin = f"en {name}", f"de {name}"
+    else:
+        inside, origin = f"à {full}", f"de {full}"
+    return Phrase(
+        key=name,
+        fr={"": inside, "from": origin, "name": full},
+        en={"": f"in {en}", "to": f"to {en}", "from": f"from {en}", "name": en},
+    )
