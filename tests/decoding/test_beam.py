@@ -278,3 +278,22 @@ def test_steps_after_the_end_change_nothing(model_maker, special):
     assert torch.equal(after.target[:, :, :width], before.target)
     assert torch.equal(after.scores, before.scores)
     assert torch.equal(after.lengths, before.lengths)
+
+
+def test_improbable_early_ends_do_not_stop_the_search(special):
+    """Two beams, two poor ends on the way; the sure hypothesis of three words still wins."""
+    plan, state = init_state(
+        torch.tensor([True]),
+        torch.tensor([9]),
+        torch.tensor(1.0),
+        torch.arange(2),
+        torch.arange(1),
+        6,
+        special,
+    )
+    word = torch.tensor([0.0, 0.0, 0.05, 0.01, 0.02, 0.92]).log().expand(1, 2, 6)
+    end = torch.tensor([0.0, 0.0, 0.97, 0.01, 0.01, 0.01]).log().expand(1, 2, 6)
+    for logits in (word, word, word, end):
+        assert not bool(is_done(state))
+        state = step(logits, state, plan, special)
+    assert finish(state, plan, special).target.tolist() == [[[5, 5, 5, 2]]]

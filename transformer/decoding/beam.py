@@ -12,11 +12,12 @@ How it searches:
   on; it is then ranked among the finished ones by its normalised score, and the N best are kept.
 - score = sum of log p / ((5 + length) / 6) ** length_penalty, the end mark counted in both
   (Wu et al. 2016, arXiv:1609.08144, equation 14, without coverage).
-- A sentence is done when it has reached its maximum length; or when W hypotheses have ended, so
-  that one beam is greedy search whatever the penalty; or when no live one can still win: more
-  tokens only lower a sum of log-probabilities, and for a penalty of 0 or more the divisor is
-  largest at the maximum length, so best live sum / divisor at the maximum length bounds every
-  score to come.
+- A sentence is done when it has reached its maximum length, or when no live hypothesis can still
+  win: more tokens only lower a sum of log-probabilities, and for a penalty of 0 or more the divisor
+  is largest at the maximum length, so best live sum / divisor at the maximum length bounds every
+  score to come. With one beam it is done when its hypothesis has ended, whatever the penalty: that
+  is greedy search. (To stop several beams after W ended hypotheses, as is common, loses good ones:
+  W improbable early ends cost 2 BLEU on a sharply trained model.)
 - A hypothesis cut at the maximum length carries no end mark; it is returned only after all finished
   ones. The padding and start marks are never generated; the unknown mark is.
 - Of equal scores the finished one that came first wins, then the lower beam, then the token that
@@ -57,7 +58,6 @@ class SearchState(NamedTuple):
     parents: Tensor  # int64 [B, W], the row of [B * W] that it grew from: the cache follows
     live_scores: Tensor  # float32 [B, W], sum of log p, best first; -inf marks an unused beam
     finished_scores: Tensor  # float32 [B, N], normalised, best first; -inf marks a free place
-    num_finished: Tensor  # int64 [B], how many have ended, kept or not
     is_row_done: Tensor  # bool [B]
     sequences: Tensor  # int64 [B * (N + W), t], per sentence the finished, then the live ones
 
@@ -113,7 +113,6 @@ def init_state(
         parents=beams + plan.beam_offsets,
         live_scores=live_scores,
         finished_scores=torch.where(places + zeros >= 0, -torch.inf, 0.0),
-        num_finished=torch.zeros_like(max_lengths),
         is_row_done=max_lengths < 1,
         sequences=(torch.cat([places, beams], dim=1) + zeros).reshape(-1, 1)[:, :0],
     )
@@ -147,7 +146,6 @@ def step(logits: Tensor, state: SearchState, plan: SearchPlan, special: SpecialI
     ended_scores = torch.where(may_end, weighted, -torch.inf)  # [B, W]
     pool = torch.cat([state.finished_scores, ended_scores], dim=1)  # [B, N + W]
     finished_scores, kept = _best(pool, num_best)  # [B, N]
-    num_finished = state.num_finished + (ended_scores > -torch.inf).sum(1)
 
     # A sentence that was done before this step keeps its hypotheses as they were.
     live_scores = torch.where(is_done, state.live_scores, live_scores)
@@ -159,10 +157,11 @@ def step(logits: Tensor, state: SearchState, plan: SearchPlan, special: SpecialI
     sequences = torch.cat([state.sequences.index_select(0, rows.reshape(-1)), last], dim=1)
 
     bounds = live_scores[:, 0] * plan.final_weights
+    is_greedy = plan.beams[:, -1] == 0  # [1]: the last beam is the first
     is_row_done = (
         state.is_row_done
         | (length >= plan.max_lengths)
-        | (num_finished >= num_beams)
+        | (is_greedy & (finished_scores[:, 0] > -torch.inf))
         | (bounds <= finished_scores[:, -1])
     )
     return SearchState(
@@ -171,7 +170,6 @@ def step(logits: Tensor, state: SearchState, plan: SearchPlan, special: SpecialI
         parents=parents + plan.beam_offsets,
         live_scores=live_scores,
         finished_scores=finished_scores,
-        num_finished=num_finished,
         is_row_done=is_row_done,
         sequences=sequences,
     )

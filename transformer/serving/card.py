@@ -30,7 +30,7 @@ class Card:
     graph_inputs: tuple[str, ...]
     precision: str
     tokenizer_sha256: str
-    model_sha256: str
+    model_hash: str
 
 
 def load_card(folder: Path) -> Card:
@@ -81,7 +81,7 @@ def _parse(path: Path, values: dict[str, Any]) -> Card:
             graph_inputs=tuple(map(str, graph["inputs"])),
             precision=str(graph["precision"]),
             tokenizer_sha256=str(values["tokenizer_sha256"]),
-            model_sha256=str(values["model_sha256"]),
+            model_hash=str(values["model_hash"]),
         )
     except KeyError as error:
         raise ValueError(

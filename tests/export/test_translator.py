@@ -1,0 +1,147 @@
+"""The translator's folder: whole and self-consistent, or not there."""
+
+import json
+
+import pytest
+
+from transformer.decoding.beam import SpecialIds
+from transformer.decoding.config import SearchConfig
+from transformer.decoding.corpus import decode_corpus
+from transformer.export.card import Provenance
+from transformer.export.config import ExportConfig
+from transformer.export.parity import TestSet
+from transformer.export.translator import export_translator
+from transformer.serving.card import load_card
+from transformer.serving.translator import Translator
+from transformer.text.special_tokens import SPECIAL_TOKENS
+from transformer.text.tokenizer import Tokenizer, TokenizerPair
+
+SEARCH = SearchConfig(beam_size=3, length_penalty=0.6, max_length_factor=1.5, max_length_extra=4)
+SOURCES = ["b c d", "e", "", "f f a b", "h g f e d"]
+
+
+def word_tokenizer(words):
+    from tokenizers import Tokenizer as Fast
+    from tokenizers import models, pre_tokenizers
+
+    vocabulary = {word: id for id, word in enumerate([*SPECIAL_TOKENS, *words])}
+    fast = Fast(models.WordLevel(vocabulary, unk_token="<unk>"))
+    fast.pre_tokenizer = pre_tokenizers.Whitespace()
+    fast.add_special_tokens(list(SPECIAL_TOKENS))
+    return Tokenizer(fast.to_str())
+
+
+@pytest.fixture
+def tokenizers(tmp_path):
+    pair = TokenizerPair(word_tokenizer("abcdefgh"), word_tokenizer("ABCDEFGHIJ"))
+    pair.save(tmp_path / "tokenizer")
+    return pair
+
+
+@pytest.fixture
+def export(tmp_path, monkeypatch, model, tokenizers, fused_graph):
+    """Exports to a folder of that name; keyword arguments replace tolerances."""
+    monkeypatch.setattr("transformer.export.translator.build_graph", lambda *_, **__: fused_graph)
+
+    def run(name="translator", **changes):
+        tolerances = {
+            "max_bleu_difference": 0.1,
+            "max_logit_difference": 1e-3,
+            "near_tie_margin": None,
+        }
+        ids = {"pad": 0, "unk": 1, "bos": 2, "eos": 3}
+        plain = {"lowercase": False, "strip_punctuation": False}
+        export_translator(
+            tmp_path / name,
+            tmp_path / "reports",
+            model,
+            tokenizer_files={
+                path.name: path for path in sorted((tmp_path / "tokenizer").iterdir())
+            },
+            provenance=Provenance(
+                source_language="fr",
+                target_language="en",
+                special_ids={"source": ids, "target": ids},
+                normalisation={"source": plain | {"lowercase": True}, "target": plain},
+                tokenizer_sha256=tokenizers.sha256,
+                model_hash="0" * 64,
+                corpus={
+                    "name": "toy",
+                    "licence": "CC0-1.0",
+                    "origin": "here",
+                    "revision": None,
+                    "sha256": {},
+                },
+            ),
+            test=TestSet(
+                sources=encode(tokenizers),
+                references=["A B C", "D", "", "E F", "G H I"],
+                decode=tokenizers.target.decode,
+                bleu_tokenizer="13a",
+                batch_tokens=60,
+            ),
+            search=SEARCH,
+            config=ExportConfig(attention="fused", **(tolerances | changes)),
+        )
+        return tmp_path / name
+
+    return run
+
+
+def encode(tokenizers):
+    return [[*ids, 3] if ids else [] for ids in tokenizers.source.encode_batch(SOURCES)]
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_folder_serves_what_pytorch_translates(export, model, tokenizers):
+    translator = Translator(export(), provider="cpu", num_threads=1)
+    found = translator.translate([text.upper() for text in SOURCES], num_best=2)
+    expected = decode_corpus(
+        model,
+        encode(tokenizers),
+        beam_size=3,
+        length_penalty=0.6,
+        max_length=lambda tokens: SEARCH.max_length(tokens, 24),
+        num_best=2,
+        batch_tokens=100,
+        source_pad=0,
+        special=SpecialIds(pad=0, bos=2, eos=3),
+    )
+    for ours, theirs in zip(found, expected, strict=True):
+        texts = [tokenizers.target.decode(hypothesis.ids) for hypothesis in theirs]
+        assert [translation.text for translation in ours] == texts
+        for left, right in zip(ours, theirs, strict=True):
+            assert left.score == pytest.approx(right.score, abs=1e-5)
+
+
+def test_card_and_page_tell_what_is_there(export):
+    folder = export()
+    assert load_card(folder).source_normalisation["lowercase"]
+    card = json.loads((folder / "translator.json").read_text())
+    page = (folder / "README.md").read_text()
+    listed = {*card["files"], "translator.json", "README.md"}
+    assert set(contents(folder)) == listed
+    assert {"translator.onnx", "source.json", "target.json", "meta.json"} <= listed
+    for told in ("toy", "CC0-1.0", "fr → en", *card["files"].values()):
+        assert told in page
+
+
+def test_exporting_twice_gives_the_same_files(export, tmp_path):
+    first = contents(export())
+    reports = contents(tmp_path / "reports")
+    assert contents(export("elsewhere")) == first
+    assert contents(export()) == first
+    assert contents(tmp_path / "reports") == reports
+    assert set(reports) == {"export.json", "near_ties.json"}
+
+
+def test_failed_comparison_leaves_reports_but_no_translator(export, tmp_path):
+    older = export()
+    with pytest.raises(ValueError, match=r"strays from PyTorch.*\n.*max_logit_difference = 0.0"):
+        export(max_logit_difference=0.0)
+    assert not older.exists()
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["tokenizer", "reports"]
+    assert json.loads((tmp_path / "reports" / "export.json").read_text())["num_sentences"] == 5

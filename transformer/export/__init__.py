@@ -1,0 +1,1 @@
+"""Export: model with search as one ONNX graph, held against PyTorch."""

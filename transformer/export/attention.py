@@ -1,0 +1,135 @@
+"""Attention as the exported graph computes it.
+
+Shapes: B batch, R = B * W rows of beams, W beams, L length, S source length, T tokens so far,
+H heads, D d_model, E = D / H.
+
+Two forms that give the same numbers: `FusedAttention` uses onnxruntime's own operator,
+`PortableAttention` only operators that every ONNX runtime has. Both take the projections as
+`[..., D]`; what they keep between steps is theirs to lay out.
+"""
+
+import math
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.onnx import ops
+
+
+class Attention(Protocol):
+    """Scaled dot-product attention of the encoder, of a decoding step, and across the two."""
+
+    num_heads: int
+
+    def mask(self, source_mask: Tensor) -> Tensor:
+        """bool [B, S], True at real tokens -> the form that the methods below take."""
+        ...
+
+    def encode(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        """[B, S, D] each -> [B, S, D]."""
+        ...
+
+    def step(
+        self, query: Tensor, key: Tensor, value: Tensor, past_key: Tensor, past_value: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """[R, D] three times and the past [R, H, T, E] twice -> [R, D] and the longer past."""
+        ...
+
+    def cross(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        """Query [B, W, D], key and value [B, H, S, E] -> [B, W, D]."""
+        ...
+
+
+class FusedAttention:
+    """`com.microsoft.MultiHeadAttention`: one node per attention, the cache's growth within."""
+
+    def __init__(self, num_heads: int) -> None:
+        self.num_heads = num_heads
+
+    def mask(self, source_mask: Tensor) -> Tensor:
+        """As in `Attention`: int32 [B, S], 1 at real tokens."""
+        return source_mask.to(torch.int32)
+
+    def encode(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        """As in `Attention`."""
+        return self._attend([query, key, value, None, mask], query)
+
+    def step(
+        self, query: Tensor, key: Tensor, value: Tensor, past_key: Tensor, past_value: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As in `Attention`."""
+        rows, heads, past, width = past_key.shape
+        context, keys, values = ops.symbolic_multi_out(
+            "com.microsoft::MultiHeadAttention",
+            [
+                query.unsqueeze(1),
+                key.unsqueeze(1),
+                value.unsqueeze(1),
+                None,
+                None,
+                None,
+                past_key,
+                past_value,
+            ],
+            {"num_heads": self.num_heads},
+            dtypes=[query.dtype] * 3,
+            shapes=[[rows, 1, heads * width], *[[rows, heads, past + 1, width]] * 2],
+            version=1,
+        )
+        return context.squeeze(1), keys, values
+
+    def cross(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        """As in `Attention`."""
+        return self._attend([query, key, value, None, mask], query)
+
+    def _attend(self, inputs: list[Tensor | None], query: Tensor) -> Tensor:
+        return ops.symbolic(  # type: ignore[no-any-return]
+            "com.microsoft::MultiHeadAttention",
+            inputs,
+            {"num_heads": self.num_heads},
+            dtype=query.dtype,
+            shape=list(query.shape),
+            version=1,
+        )
+
+
+class PortableAttention:
+    """Products and a softmax."""
+
+    def __init__(self, num_heads: int) -> None:
+        self.num_heads = num_heads
+
+    def mask(self, source_mask: Tensor) -> Tensor:
+        """As in `Attention`: float32 [B, 1, 1, S], 0 at real tokens, else -inf."""
+        return torch.where(source_mask, 0.0, -torch.inf)[:, None, None]
+
+    def encode(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        """As in `Attention`."""
+        return self.cross(query, split_heads(key, self.num_heads), self._split(value), mask)
+
+    def step(
+        self, query: Tensor, key: Tensor, value: Tensor, past_key: Tensor, past_value: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As in `Attention`."""
+        keys = torch.cat([past_key, self._split(key.unsqueeze(1))], dim=2)
+        values = torch.cat([past_value, self._split(value.unsqueeze(1))], dim=2)
+        return self._attend(query.unsqueeze(1), keys, values, None).squeeze(1), keys, values
+
+    def cross(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        """As in `Attention`."""
+        return self._attend(query, key, value, mask)
+
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        scale = 1 / math.sqrt(key.shape[-1])
+        scores = (self._split(query) * scale) @ key.transpose(2, 3)  # [B, H, L, S]
+        weights = torch.softmax(scores if mask is None else scores + mask, dim=-1)
+        return (weights @ value).transpose(1, 2).flatten(2)
+
+    def _split(self, x: Tensor) -> Tensor:
+        return split_heads(x, self.num_heads)
+
+
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
+    """[B, L, D] -> [B, H, L, E]."""
+    batch, length, width = x.shape
+    return x.reshape(batch, length, num_heads, width // num_heads).transpose(1, 2)
