@@ -134,7 +134,7 @@ def _as_json(text: str, translations: "Sequence[Translation]", translator: "Tran
             {"text": best.text, "score": round(best.score, 6), "is_complete": best.is_complete}
             for best in translations
         ],
-        "model_sha256": translator.card.model_sha256,
+        "model_hash": translator.card.model_hash,
         "precision": translator.card.precision,
         "provider": translator.provider,
     }

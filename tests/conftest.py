@@ -58,7 +58,7 @@ def make_translator(tmp_path: Path) -> Callable[..., Path]:
             "files": {file.name: sha256_file(file) for file in folder.iterdir()},
             "tokenizer_sha256": pair.sha256,
             "model": {"target_vocab_size": pair.target.size},
-            "model_sha256": "0123abcd" * 8,
+            "model_hash": "0123abcd" * 8,
         }
         card |= changes
         (folder / "translator.json").write_text(json.dumps(card))

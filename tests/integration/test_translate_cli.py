@@ -72,7 +72,7 @@ def test_json_is_one_object_per_line(run):
     assert first == {
         "source": "un",
         "translations": [best],
-        "model_sha256": "0123abcd" * 8,
+        "model_hash": "0123abcd" * 8,
         "precision": "float32",
         "provider": "cpu",
     }

@@ -1,0 +1,44 @@
+"""The command line: `python -m pipeline COMMAND`.
+
+Stage files import nothing heavy until they run, so `--help` answers at once.
+"""
+
+import sys
+
+import typer
+
+from pipeline.check import check
+from pipeline.clean import clean
+from pipeline.download import download
+from pipeline.evaluate import evaluate
+from pipeline.export import export
+from pipeline.recipe import recipe
+from pipeline.tokenize import tokenize
+from pipeline.train import train
+from pipeline.translate import translate
+from pipeline.ui import ui
+from pipeline.vocab import vocab
+
+app = typer.Typer(
+    help="From a parallel corpus to one ONNX file that translates.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for stage in (download, clean, vocab, tokenize, train, evaluate, export):
+    app.command(rich_help_panel="Stages, as `dvc repro` runs them")(stage)
+for command in (translate, recipe, check, ui):
+    app.command(rich_help_panel="Commands")(command)
+
+
+def main() -> None:
+    """Runs a command; a `ValueError` is the user's to mend, so it is told without a traceback."""
+    try:
+        app()
+    except (ValueError, FileNotFoundError) as error:
+        typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""`clean`: normalised text, filtered training pairs."""
+
+import typer
+
+
+def clean() -> None:
+    """Normalise the text, filter the training pairs: data/clean."""
+    from pipeline.params import load_section
+    from pipeline.paths import CLEAN, RAW, REPORTS
+    from transformer.text.clean_config import CleanConfig
+    from transformer.text.cleaning import clean_corpus
+
+    config = load_section("clean", CleanConfig)
+    report = clean_corpus(config, RAW, CLEAN)
+    report.write(REPORTS / "clean.json")
+    report.write_reasons(REPORTS / "clean_reasons.csv")
+    typer.echo(f"train: {report.kept} pairs kept of {report.candidates}")
+    for reason, count in report.rejected.items():
+        typer.echo(f"  {reason}: {count}")
+    typer.echo(f"valid: {report.valid} pairs, test: {report.test} pairs, all kept")

@@ -1,0 +1,16 @@
+"""`download`: a corpus of any kind into one raw form."""
+
+import typer
+
+
+def download() -> None:
+    """Fetch or make the corpus: data/raw."""
+    from pipeline.params import load_section
+    from pipeline.paths import RAW
+    from transformer.text.collection import collect
+    from transformer.text.corpus_config import CorpusConfig
+
+    config = load_section("corpus", CorpusConfig)
+    manifest = collect(config, RAW)
+    for part, count in manifest.counts.items():
+        typer.echo(f"{part}: {count} pairs, {manifest.num_empty[part]} with an empty side")

@@ -1,0 +1,82 @@
+"""`export`: the checkpoint as one ONNX file that translates, held against PyTorch."""
+
+import typer
+
+
+def export() -> None:
+    """Write the translator; fail if it strays from PyTorch on the test set."""
+    from pipeline.params import load_section, load_sections
+    from pipeline.paths import CHECKPOINT, CLEAN, RAW, REPORTS, TOKENIZER, TRANSLATOR
+    from pipeline.tracking import join_run
+    from transformer.decoding.config import SearchConfig
+    from transformer.decoding.evaluate_config import EvaluateConfig
+    from transformer.export.card import Provenance
+    from transformer.export.config import ExportConfig
+    from transformer.export.parity import TestSet
+    from transformer.export.translator import export_translator
+    from transformer.text.clean_config import CleanConfig
+    from transformer.text.corpus import part_path, read_side
+    from transformer.text.manifest import read_manifest
+    from transformer.text.tokenizer import TokenizerPair
+    from transformer.training.checkpoint import load_checkpoint, model_hash
+
+    clean = load_section("clean", CleanConfig)
+    search, evaluate, config = load_sections(
+        ("search", SearchConfig), ("evaluate", EvaluateConfig), ("export", ExportConfig)
+    )
+    model, info = load_checkpoint(CHECKPOINT, "cpu")
+    tokenizers, manifest = TokenizerPair.load(TOKENIZER), read_manifest(RAW)
+    if tokenizers.sha256 != info.tokenizer_sha256:
+        raise ValueError(
+            f"{TOKENIZER} is not the tokenizer that {CHECKPOINT} was trained with; "
+            "restore both with `dvc checkout`, or run the stage `train` again"
+        )
+    # As in `evaluate`: an empty source has no ids, an over-long one loses its end.
+    longest, eos = info.model.max_positions, tokenizers.source.eos_id
+    encoded = tokenizers.source.encode_batch(list(read_side(part_path(CLEAN, "test"), "source")))
+    parity = export_translator(
+        TRANSLATOR,
+        REPORTS,
+        model,
+        tokenizer_files={path.name: path for path in sorted(TOKENIZER.glob("*.json"))},
+        provenance=Provenance(
+            source_language=manifest.source_language,
+            target_language=manifest.target_language,
+            special_ids={
+                side: {name.removesuffix("_id"): id for name, id in ids._asdict().items()}
+                for side, ids in (("source", info.source), ("target", info.target))
+            },
+            normalisation={
+                "source": clean.source.model_dump(),
+                "target": clean.target.model_dump(),
+            },
+            tokenizer_sha256=tokenizers.sha256,
+            model_hash=model_hash(CHECKPOINT),
+            corpus={
+                "name": manifest.name,
+                "licence": manifest.licence,
+                "origin": manifest.origin,
+                "revision": manifest.revision,
+                "sha256": dict(manifest.sha256),
+            },
+        ),
+        test=TestSet(
+            sources=[[*ids[: longest - 1], eos] if ids else [] for ids in encoded],
+            references=list(read_side(part_path(RAW, "test"), "target")),
+            decode=tokenizers.target.decode,
+            bleu_tokenizer=evaluate.bleu_tokenizer,
+            batch_tokens=evaluate.batch_tokens,
+        ),
+        search=search,
+        config=config,
+    )
+    metrics = parity.metrics()
+    typer.echo(
+        f"{metrics['identical_share']:.2%} of {parity.num_sentences} translations equal "
+        f"PyTorch's, {parity.num_near_ties} near-ties; BLEU {parity.onnx_bleu:.2f} "
+        f"(PyTorch {parity.pytorch_bleu:.2f}). -> {TRANSLATOR}"
+    )
+    with join_run(model_hash(CHECKPOINT), manifest.name) as tracker:
+        numbers = {k: v for k, v in metrics.items() if isinstance(v, int | float)}
+        tracker.metrics({f"export.{name}": value for name, value in numbers.items()})
+        tracker.artifact(TRANSLATOR, "translator")

@@ -1,0 +1,26 @@
+"""`tokenize`: text to token ids."""
+
+import typer
+
+
+def tokenize() -> None:
+    """Turn training and validation text into token ids: data/ids."""
+    from pipeline.params import load_section
+    from pipeline.paths import CLEAN, IDS, REPORTS, TOKENIZER
+    from transformer.files import atomic_folder
+    from transformer.text.corpus import part_path, read_pairs
+    from transformer.text.ids import write_ids
+    from transformer.text.tokenize_config import TokenizeConfig
+    from transformer.text.tokenizer import TokenizerPair
+
+    config = load_section("tokenize", TokenizeConfig)
+    tokenizers = TokenizerPair.load(TOKENIZER)
+    train, valid = (read_pairs(part_path(CLEAN, part)) for part in ("train", "valid"))
+    with atomic_folder(IDS) as folder:
+        meta = write_ids(folder, train, valid, tokenizers, config.max_tokens)
+    meta.write_report(REPORTS / "tokenize.json")
+    for part, counts in meta.counts.items():
+        typer.echo(
+            f"{part}: {counts.pairs} pairs, {counts.source_tokens} source and "
+            f"{counts.target_tokens} target tokens, {counts.dropped_too_long} pairs too long"
+        )

@@ -1,0 +1,59 @@
+"""A temporary clone of the project, and commands run in it as a user would."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+class Clone:
+    """The project's files in a git repository of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+        for name in subprocess.check_output(listed, cwd=ROOT, text=True).split("\0"):
+            if name and (ROOT / name).is_file() and not name.startswith("reports/"):
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, folder / name)
+        (folder / "dvc.lock").unlink(missing_ok=True)
+        self.run("git", "init", "--quiet")
+        self.run("git", "config", "user.email", "test@example.org")
+        self.run("git", "config", "user.name", "Test")
+        self.commit("clone")
+
+    def commit(self, message: str) -> None:
+        self.run("git", "add", "--all")
+        self.run("git", "commit", "--quiet", "--message", message)
+
+    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Runs a command in the clone, with the clone's code, and returns what it printed."""
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("MLFLOW", "DVC"))}
+        environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
+        environment["PYTHONPATH"] = str(self.folder)
+        environment["OMP_NUM_THREADS"] = "1"
+        done = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
+        )
+        if check and done.returncode != 0:
+            raise AssertionError(f"{' '.join(command)}:\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def pipeline(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        return self.run(sys.executable, "-m", "pipeline", *arguments, check=check)
+
+    def dvc(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        return self.run(sys.executable, "-m", "dvc", *arguments, check=check)
+
+    def read(self, name: str) -> str:
+        return (self.folder / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory) -> Clone:
+    return Clone(tmp_path_factory.mktemp("clone"))

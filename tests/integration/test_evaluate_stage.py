@@ -1,0 +1,162 @@
+"""The stage `evaluate`, on an untrained model and a handful of sentences."""
+
+import csv
+import json
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+SOURCES = ["un chat dort .", "", "le chien " * 30 + ".", "Un  chat\u00a0dort !"]
+REFERENCES = ["A cat sleeps.", "", "The dog.", "A cat  sleeps!"]
+PARAMS = """
+search: {beam_size: 3, length_penalty: 0.6, max_length_factor: 1.5, max_length_extra: 5}
+evaluate:
+  device: cpu
+  batch_tokens: 1000
+  bleu_tokenizer: 13a
+  num_bootstrap: 50
+  length_bins: [2, 6]
+  num_attention_plots: 1
+"""
+
+
+class Recorder:
+    def __init__(self):
+        self.logged = {}
+
+    def metrics(self, values):
+        self.logged |= values
+
+    def tags(self, values):
+        self.logged |= values
+
+    def artifact(self, path, folder):
+        assert path.exists()
+
+
+def fit(texts):
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    from transformer.text.special_tokens import SPECIAL_TOKENS
+    from transformer.text.tokenizer import Tokenizer as OurTokenizer
+
+    fast = Tokenizer(models.BPE(unk_token="<unk>"))
+    fast.pre_tokenizer = pre_tokenizers.Metaspace()
+    fast.decoder = decoders.Metaspace()
+    trainer = trainers.BpeTrainer(
+        vocab_size=60, special_tokens=list(SPECIAL_TOKENS), show_progress=False
+    )
+    fast.train_from_iterator(texts, trainer)
+    return OurTokenizer(fast.to_str())
+
+
+def write_corpus(folder, pairs):
+    from transformer.text.corpus import write_pairs
+
+    write_pairs(folder / "test.parquet", pairs)
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A folder in which every earlier stage has run."""
+    from transformer.model.config import ModelConfig
+    from transformer.model.transformer import Transformer
+    from transformer.text.manifest import Manifest, write_manifest
+    from transformer.text.normalise import normalise
+    from transformer.text.tokenizer import TokenizerPair
+    from transformer.training.checkpoint import CheckpointInfo, save_checkpoint
+
+    monkeypatch.chdir(tmp_path)
+    recorder = Recorder()
+
+    @contextmanager
+    def join_run(model_hash, experiment):
+        assert len(model_hash) == 64
+        assert experiment == "toy"
+        yield recorder
+
+    monkeypatch.setattr("pipeline.tracking.join_run", join_run)
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    write_corpus(tmp_path / "data/raw", zip(SOURCES, REFERENCES, strict=True))
+    plain = {"lowercase": False, "strip_punctuation": False}
+    clean = [[normalise(text, **plain) for text in side] for side in (SOURCES, REFERENCES)]
+    write_corpus(tmp_path / "data/clean", zip(*clean, strict=True))
+    manifest = Manifest(
+        name="toy", kind="text", origin="here", revision=None, licence="CC0-1.0",
+        source_language="fr", target_language="en", counts={}, num_empty={}, sha256={},
+        origin_sha256={},
+    )  # fmt: skip
+    write_manifest(tmp_path / "data/raw", manifest)
+    tokenizers = TokenizerPair(fit(clean[0]), fit(clean[1]))
+    tokenizers.save(tmp_path / "models/tokenizer")
+    torch.manual_seed(0)
+    config = ModelConfig(
+        num_encoder_layers=1, num_decoder_layers=1, d_model=16, num_heads=2, d_ff=16, dropout=0.0,
+        attention_dropout=0.0, norm="pre", norm_epsilon=1e-5, positions="sinusoidal",
+        max_positions=40, activation="relu", scale_embeddings=True, tie_embeddings="none",
+    )  # fmt: skip
+    sizes = tokenizers.source.size, tokenizers.target.size
+    info = CheckpointInfo(
+        config, *sizes, tokenizers.source.special, tokenizers.target.special, tokenizers.sha256
+    )
+    save_checkpoint(tmp_path / "models/checkpoint", Transformer(config, *sizes), info)
+    return recorder
+
+
+def evaluate():
+    from pipeline.evaluate import evaluate as stage
+
+    stage()
+
+
+def reports(folder):
+    return {file.name: file.read_bytes() for file in folder.glob("reports/**/*") if file.is_file()}
+
+
+def test_every_sentence_is_translated_and_scored(project, tmp_path, capsys):
+    evaluate()
+    values = json.loads((tmp_path / "reports/evaluate.json").read_text())
+    assert (values["num_sentences"], values["num_truncated_sources"]) == (4, 1)
+    assert values["bleu_low"] <= values["bleu"] <= values["bleu_high"]
+    assert "normalised_references" not in values
+    with (tmp_path / "reports/translations.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["reference"] for row in rows] == REFERENCES
+    assert rows[3]["source"] == "Un chat dort !"
+    assert (rows[1]["translation"], rows[1]["score"]) == ("", "0.0")
+    assert values["signatures"]["bleu"] in capsys.readouterr().out
+    assert project.logged["test.bleu"] == values["bleu"]
+    assert project.logged["search.beam_size"] == "3"
+    pictures = list((tmp_path / "reports/attention").glob("*.png"))
+    assert [picture.name for picture in pictures] == ["00000.png"]
+
+
+def test_reports_repeat_byte_for_byte(project, tmp_path):
+    evaluate()
+    first = reports(tmp_path)
+    evaluate()
+    assert reports(tmp_path) == first
+    assert len(first) == 6
+
+
+def test_target_normalisation_gives_a_second_score(project, tmp_path):
+    write_corpus(tmp_path / "data/clean", [(text, text.lower()) for text in REFERENCES])
+    evaluate()
+    values = json.loads((tmp_path / "reports/evaluate.json").read_text())
+    assert "case:mixed" in values["normalised_references"]["signatures"]["bleu"]
+
+
+def test_a_clean_test_set_of_another_length_is_refused(project, tmp_path):
+    write_corpus(tmp_path / "data/clean", [("un", "a")])
+    with pytest.raises(ValueError, match=r"clean/test.parquet has 1 pairs, but .* has 4"):
+        evaluate()
+
+
+def test_another_tokenizer_is_refused(project, tmp_path):
+    from transformer.text.tokenizer import TokenizerPair
+
+    other = fit(["x y z"])
+    TokenizerPair(other, other).save(tmp_path / "models/tokenizer")
+    with pytest.raises(ValueError, match="not the tokenizer that models/checkpoint was trained"):
+        evaluate()

@@ -1,0 +1,109 @@
+"""A tiny pipeline through DVC in a temporary clone, from raw text to a translation."""
+
+import json
+import re
+
+import pytest
+
+TINY = [
+    "corpus.num_pairs=1500",
+    "corpus.seed=3",
+    "vocab.joint.size=600",
+    "model.d_model=32",
+    "model.d_ff=64",
+    "model.num_heads=2",
+    "model.num_encoder_layers=1",
+    "model.num_decoder_layers=1",
+    "train.max_epochs=2",
+    "train.schedule.warmup_steps=10",
+    "search.beam_size=2",
+    "evaluate.num_bootstrap=40",
+    "evaluate.num_attention_plots=1",
+]
+
+
+def tiny(*changes: str) -> list[str]:
+    return [part for change in (*TINY, *changes) for part in ("--set", change)]
+
+
+def stages_run(printed: str) -> list[str]:
+    return re.findall(r"Running stage '(\w+)'", printed)
+
+
+@pytest.fixture(scope="module")
+def trained(clone):
+    """The clone after its first `dvc repro` of a tiny phrasebook."""
+    clone.pipeline("recipe", "phrasebook", *tiny())
+    clone.first = clone.dvc("repro").stdout
+    return clone
+
+
+def test_one_command_runs_all_stages_and_the_translator_answers(trained):
+    stages = ["download", "clean", "vocab", "tokenize", "train", "evaluate", "export"]
+    assert stages_run(trained.first) == stages
+    answer = json.loads(trained.pipeline("translate", "--json", "Il vit au Japon.").stdout)
+    assert answer["source"] == "Il vit au Japon."
+    assert answer["translations"][0]["text"]
+
+
+def test_a_second_repro_runs_nothing(trained):
+    assert stages_run(trained.dvc("repro").stdout) == []
+    assert "up to date" in trained.dvc("status").stdout
+
+
+def test_forced_again_it_gives_the_same_lock(trained):
+    before = trained.read("dvc.lock")
+    assert len(stages_run(trained.dvc("repro", "--force").stdout)) == 7
+    assert trained.read("dvc.lock") == before
+
+
+def test_all_stages_of_a_model_share_one_mlflow_run(trained):
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{trained.folder}/mlruns/mlflow.db")
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    by_hash = {}
+    for run in client.search_runs(experiments):
+        by_hash.setdefault(run.data.tags["model_hash"], []).append(run)
+    assert len(by_hash) == 1
+    newest = next(iter(by_hash.values()))[0]
+    assert newest.info.status == "FINISHED"
+    assert newest.data.params["train.max_epochs"] == "2"
+    assert len(newest.data.tags["git_commit"]) == 40
+    assert len(newest.inputs.dataset_inputs) == 2
+    bleu = json.loads(trained.read("reports/evaluate.json"))["bleu"]
+    assert newest.data.metrics["test.bleu"] == bleu
+    assert {"train_loss", "valid_loss"} <= newest.data.metrics.keys()
+    history = client.get_metric_history(newest.info.run_id, "valid_loss")
+    assert len(history) == 2
+    assert {f.path for f in client.list_artifacts(newest.info.run_id)} >= {"reports", "translator"}
+
+
+def test_an_edit_elsewhere_reruns_nothing_before_it(trained):
+    params = trained.read("params.yaml")
+    changed = params.replace("beam_size: 2", "beam_size: 3")
+    assert changed != params
+    (trained.folder / "params.yaml").write_text(changed)
+    assert stages_run(trained.dvc("repro").stdout) == ["evaluate", "export"]
+
+
+def test_translating_needs_neither_torch_nor_dvc_nor_mlflow(trained):
+    blocked = "import sys\nfor name in ('torch', 'dvc', 'mlflow', 'datasets', 'pyarrow', 'ruamel'):"
+    blocked += "\n    sys.modules[name] = None\n"
+    blocked += "import runpy; sys.argv = ['pipeline', 'translate', 'Bonjour.']\n"
+    blocked += "runpy.run_module('pipeline', run_name='__main__')"
+    assert trained.run("python", "-c", blocked).stdout.strip()
+
+
+def test_the_whole_file_is_checked_with_every_problem(trained):
+    assert "is right" in trained.pipeline("check").stdout
+    text = trained.read("params.yaml")
+    (trained.folder / "params.yaml").write_text(
+        text.replace("num_heads: 2", "num_heads: 5").replace("beam_size: 3", "beams: 3")
+    )
+    done = trained.pipeline("check", check=False)
+    (trained.folder / "params.yaml").write_text(text)
+    assert done.returncode == 1
+    assert "model: num_heads = 5 must divide d_model = 32" in done.stderr
+    assert "search.beams = 3: unknown key" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,154 @@
+"""The direction of imports, and that `dvc.yaml` declares what the stages really use."""
+
+import ast
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).parents[1]
+DVC = YAML(typ="safe", pure=True).load((ROOT / "dvc.yaml").read_text())
+STAGES = list(DVC["stages"])
+
+# Who may import whom, besides itself and transformer/{config,files}.py.
+ALLOWED = {
+    "model": set(),
+    "text": set(),
+    "decoding": {"model"},
+    "serving": {"text"},
+    "training": {"decoding", "model", "text"},
+    "export": {"decoding", "serving", "model"},
+}
+SHARED = {"config", "files"}
+
+# These write no output of a stage: a change in them need not rerun it.
+WITHOUT_OUTPUT = {Path("pipeline/tracking.py"), Path("pipeline/train_tracking.py")}
+
+
+@cache
+def imports(file: Path) -> frozenset[Path]:
+    """The project's own files that a file imports anywhere in it, with their packages."""
+    found: set[Path] = set()
+    for node in ast.walk(ast.parse((ROOT / file).read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: a relative import; write the whole name"
+            assert node.module is not None
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        for name in names:
+            parts = name.split(".")
+            if parts[0] not in ("transformer", "pipeline"):
+                continue
+            for end in range(1, len(parts) + 1):
+                path = Path(*parts[:end])
+                found |= {f for f in (path / "__init__.py", path.with_suffix(".py")) if is_file(f)}
+    return frozenset(found)
+
+
+def is_file(file: Path) -> bool:
+    return (ROOT / file).is_file()
+
+
+def closure(file: Path) -> set[Path]:
+    """A file and all that it imports, directly or not, but for what writes no output."""
+    seen: set[Path] = set()
+    todo = {file}
+    while todo:
+        seen |= todo
+        todo = {f for seen_file in todo for f in imports(seen_file)} - seen - WITHOUT_OUTPUT
+    return seen
+
+
+def has_code(file: Path) -> bool:
+    """False for an `__init__` file that holds a docstring alone."""
+    body = ast.parse((ROOT / file).read_text()).body
+    return any(not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)) for n in body)
+
+
+def declared_code(stage: str) -> set[Path]:
+    """The Python files that a stage's dependencies in `dvc.yaml` name, folders opened."""
+    files: set[Path] = set()
+    for dependency in DVC["stages"][stage]["deps"]:
+        path = ROOT / dependency
+        if path.suffix == ".py":
+            files.add(Path(dependency))
+        elif dependency.startswith(("transformer", "pipeline")):
+            files |= {file.relative_to(ROOT) for file in path.rglob("*.py")}
+    return {file for file in files if has_code(file)}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_depends_on_the_code_that_it_imports_and_no_more(stage):
+    needed = {file for file in closure(Path("pipeline") / f"{stage}.py") if has_code(file)}
+    assert declared_code(stage) == needed
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_declares_the_params_that_it_reads(stage):
+    """Sections are read by `load_section(name, …)` and `load_sections((name, …), …)` only."""
+    read = set()
+    for node in ast.walk(ast.parse((ROOT / "pipeline" / f"{stage}.py").read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id == "load_section":
+                read.add(ast.literal_eval(node.args[0]))
+            elif node.func.id == "load_sections":
+                read |= {ast.literal_eval(pair.elts[0]) for pair in node.args}
+    assert set(DVC["stages"][stage].get("params", [])) == read
+
+
+@pytest.mark.parametrize("part", ALLOWED)
+def test_imports_run_one_way(part):
+    for file in (ROOT / "transformer" / part).rglob("*.py"):
+        for imported in imports(file.relative_to(ROOT)):
+            if imported.name == "__init__.py":
+                continue
+            assert imported.parts[0] == "transformer", f"{file} imports {imported}"
+            owner = imported.parts[1] if len(imported.parts) > 2 else imported.stem
+            assert owner in ALLOWED[part] | SHARED | {part}, f"{file} imports {imported}"
+
+
+@pytest.mark.parametrize("part", ["training", "model", "decoding"])
+def test_what_a_gpu_machine_runs_needs_neither_dvc_nor_mlflow(part):
+    for file in (ROOT / "transformer" / part).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not [name for name in names if name.split(".")[0] in ("dvc", "mlflow")]
+
+
+def modules_after(statement: str) -> set[str]:
+    """The top-level modules in memory once a fresh process has run a statement."""
+    code = f"{statement}; import sys; print(*{{name.split('.')[0] for name in sys.modules}})"
+    command = [sys.executable, "-c", code]
+    return set(subprocess.check_output(command, cwd=ROOT, text=True).split())
+
+
+HEAVY = {"torch", "mlflow", "datasets", "pyarrow", "onnxruntime", "numpy", "dvc", "sacrebleu"}
+
+
+def test_the_command_line_imports_nothing_heavy_until_it_runs():
+    assert not modules_after("import pipeline.__main__") & HEAVY
+
+
+def test_config_modules_import_nothing_heavy():
+    modules = modules_after("import pipeline.whole_params")
+    assert not modules & (HEAVY | {"tokenizers"})
+
+
+def test_serving_loads_no_torch():
+    modules = modules_after("import transformer.serving.translator")
+    assert not modules & {"torch", "mlflow", "dvc", "datasets", "pyarrow"}
+
+
+@pytest.mark.parametrize("package", ["transformer", "pipeline"])
+def test_every_file_tells_its_purpose_in_a_line(package):
+    for file in (ROOT / package).rglob("*.py"):
+        docstring = ast.get_docstring(ast.parse(file.read_text()))
+        assert docstring, f"{file} has no docstring"
+        assert docstring.split("\n")[0].endswith((".", ":")), f"{file}: {docstring.split()[0]}"
