@@ -76,7 +76,11 @@ def test_all_stages_of_a_model_share_one_mlflow_run(trained):
     assert {"train_loss", "valid_loss"} <= newest.data.metrics.keys()
     history = client.get_metric_history(newest.info.run_id, "valid_loss")
     assert len(history) == 2
-    assert {f.path for f in client.list_artifacts(newest.info.run_id)} >= {"reports", "translator"}
+    assert {f.path for f in client.list_artifacts(newest.info.run_id)} >= {
+        "checkpoint",
+        "evaluate",
+        "translator",
+    }
 
 
 def test_an_edit_elsewhere_reruns_nothing_before_it(trained):
@@ -107,3 +111,33 @@ def test_the_whole_file_is_checked_with_every_problem(trained):
     assert "model: num_heads = 5 must divide d_model = 32" in done.stderr
     assert "search.beams = 3: unknown key" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_user_points_it_at_files_and_a_changed_file_runs_the_stage_again(clone):
+    folder = clone.folder / "data" / "sources" / "mine"
+    folder.mkdir()
+    lines = {"fr": [f"phrase {n}\n" for n in range(30)], "en": [f"line {n}\n" for n in range(30)]}
+    for language in lines:
+        (folder / f"train.{language}").write_text("".join(lines[language]))
+    corpus = (
+        "corpus={kind: text, name: mine, source_language: fr, target_language: en, "
+        "licence: my own, path: data/sources/mine, train: {source: train.fr, target: train.en}, "
+        "valid: null, test: null, split: {valid_pairs: 5, test_pairs: 5, seed: 1}}"
+    )
+    clone.pipeline("recipe", "phrasebook", "--force", "--set", corpus)
+    assert stages_run(clone.dvc("repro", "download").stdout) == ["download"]
+    assert json.loads(clone.read("data/raw/manifest.json"))["counts"]["train"] == 20
+    assert stages_run(clone.dvc("repro", "download").stdout) == []
+
+    for language in lines:
+        with (folder / f"train.{language}").open("a") as file:
+            file.write(f"{language} again\n")
+    assert stages_run(clone.dvc("repro", "download").stdout) == ["download"]
+    assert json.loads(clone.read("data/raw/manifest.json"))["counts"]["train"] == 21
+
+    with (folder / "train.en").open("a") as file:
+        file.write("one too many\n")
+    done = clone.dvc("repro", "download", check=False)
+    assert done.returncode != 0
+    assert re.search(r"train\.fr has 31 lines.* train\.en .*32", done.stdout + done.stderr)
+    assert not (clone.folder / "data" / "raw").exists()
