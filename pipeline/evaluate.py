@@ -7,9 +7,7 @@ import typer
 from pipeline.paths import CHECKPOINT, CLEAN, RAW, REPORTS, TOKENIZER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from transformer.text.tokenizer import TokenizerPair
+    pass
 
 # Sentences whose attention can be read in a picture, in source tokens without end mark.
 PICTURED_LENGTHS = range(3, 26)
@@ -32,23 +30,19 @@ def evaluate() -> None:
         write_attention_maps,
         write_evaluation,
     )
+    from transformer.text.heldout import encode_sources, read_heldout
     from transformer.text.manifest import read_manifest
-    from transformer.text.tokenizer import TokenizerPair
-    from transformer.training.checkpoint import load_checkpoint, model_hash
+    from transformer.training.checkpoint import load_with_tokenizers, model_hash
     from transformer.training.device import choose_device
 
     search, config = load_sections(("search", SearchConfig), ("evaluate", EvaluateConfig))
-    sources, references, normalised_references = _read_test_set()
-    model, info = load_checkpoint(CHECKPOINT, choose_device(config.device, "evaluate"))
-    tokenizers = TokenizerPair.load(TOKENIZER)
-    if tokenizers.sha256 != info.tokenizer_sha256:
-        raise ValueError(
-            f"{TOKENIZER} is not the tokenizer that {CHECKPOINT} was trained with; "
-            "restore both with `dvc checkout`, or run the stage `train` again"
-        )
+    test = read_heldout(RAW, CLEAN)
+    device = choose_device(config.device, "evaluate")
+    model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER, device)
     target = tokenizers.target
     longest = info.model.max_positions
-    ids, source_lengths, num_truncated = _encode(sources, tokenizers, longest)
+    ids, num_truncated = encode_sources(tokenizers.source, test.sources, longest)
+    source_lengths = [max(len(one) - 1, 0) for one in ids]
     decode = partial(
         decode_corpus,
         model,
@@ -66,10 +60,10 @@ def evaluate() -> None:
     values, summary = write_evaluation(
         REPORTS,
         TranslatedTest(
-            sources=sources,
+            sources=test.sources,
             source_lengths=source_lengths,
-            references=references,
-            normalised_references=normalised_references,
+            references=test.references,
+            normalised_references=test.normalised_references,
             translations=[target.decode(best.ids) for best in found],
             scores=[best.score for best in found],
             greedy_translations=[target.decode(best.ids) for best in greedy],
@@ -97,33 +91,3 @@ def evaluate() -> None:
         tracker.tags({f"search.{k}": str(v) for k, v in search.model_dump().items()})
         for name in ("evaluate.json", "translations.csv", "bleu_by_length.png", "attention"):
             tracker.artifact(REPORTS / name, "evaluate")
-
-
-def _read_test_set() -> "tuple[list[str], list[str], list[str] | None]":
-    # Sources as the model saw its training text; references raw, and normalised if that matters.
-    from transformer.text.corpus import part_path, read_pairs, read_side
-    from transformer.text.normalise import normalise
-
-    raw, clean = part_path(RAW, "test"), part_path(CLEAN, "test")
-    references = list(read_side(raw, "target"))
-    pairs = list(read_pairs(clean))
-    if len(pairs) != len(references):
-        raise ValueError(
-            f"{clean} has {len(pairs)} pairs, but {raw} has {len(references)}; "
-            "they must match row by row: run the stage `clean` again"
-        )
-    normalised = [target for _, target in pairs]
-    # Spaces and invisible characters are put right for everyone; that makes no second score.
-    plain = [normalise(text, lowercase=False, strip_punctuation=False) for text in references]
-    return [source for source, _ in pairs], references, normalised if normalised != plain else None
-
-
-def _encode(
-    sources: "Sequence[str]", tokenizers: "TokenizerPair", longest: int
-) -> tuple[list[list[int]], list[int], int]:
-    # Ids with end mark, lengths without it, and how many had to be truncated. An empty source
-    # has no ids: it is not translated, just as in serving.
-    encoded = tokenizers.source.encode_batch(sources)
-    eos = tokenizers.source.eos_id
-    ids = [[*one[: longest - 1], eos] if one else [] for one in encoded]
-    return ids, [len(one) for one in encoded], sum(len(one) >= longest for one in encoded)

@@ -15,25 +15,17 @@ def export() -> None:
     from transformer.export.parity import TestSet
     from transformer.export.translator import export_translator
     from transformer.text.clean_config import CleanConfig
-    from transformer.text.corpus import part_path, read_side
+    from transformer.text.heldout import encode_sources, read_heldout
     from transformer.text.manifest import read_manifest
-    from transformer.text.tokenizer import TokenizerPair
-    from transformer.training.checkpoint import load_checkpoint, model_hash
+    from transformer.training.checkpoint import load_with_tokenizers, model_hash
 
     clean = load_section("clean", CleanConfig)
     search, evaluate, config = load_sections(
         ("search", SearchConfig), ("evaluate", EvaluateConfig), ("export", ExportConfig)
     )
-    model, info = load_checkpoint(CHECKPOINT, "cpu")
-    tokenizers, manifest = TokenizerPair.load(TOKENIZER), read_manifest(RAW)
-    if tokenizers.sha256 != info.tokenizer_sha256:
-        raise ValueError(
-            f"{TOKENIZER} is not the tokenizer that {CHECKPOINT} was trained with; "
-            "restore both with `dvc checkout`, or run the stage `train` again"
-        )
-    # As in `evaluate`: an empty source has no ids, an over-long one loses its end.
-    longest, eos = info.model.max_positions, tokenizers.source.eos_id
-    encoded = tokenizers.source.encode_batch(list(read_side(part_path(CLEAN, "test"), "source")))
+    model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER)
+    manifest, test = read_manifest(RAW), read_heldout(RAW, CLEAN)
+    sources, _ = encode_sources(tokenizers.source, test.sources, info.model.max_positions)
     parity = export_translator(
         TRANSLATOR,
         REPORTS,
@@ -61,8 +53,8 @@ def export() -> None:
             },
         ),
         test=TestSet(
-            sources=[[*ids[: longest - 1], eos] if ids else [] for ids in encoded],
-            references=list(read_side(part_path(RAW, "test"), "target")),
+            sources=sources,
+            references=test.references,
             decode=tokenizers.target.decode,
             bleu_tokenizer=evaluate.bleu_tokenizer,
             batch_tokens=evaluate.batch_tokens,

@@ -16,6 +16,7 @@ from transformer.files import atomic_folder, read_json, sha256_file, write_json
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.special_tokens import SpecialIds
+from transformer.text.tokenizer import TokenizerPair
 from transformer.training.averaging import model_weights, set_weights
 
 WEIGHTS = "model.safetensors"
@@ -68,6 +69,24 @@ def load_checkpoint(
     _check_fit(folder, model_weights(model), weights)
     set_weights(model, weights)
     return model.to(device).eval(), info
+
+
+def load_with_tokenizers(
+    folder: Path, tokenizer: Path, device: torch.device | str = "cpu"
+) -> tuple[Transformer, CheckpointInfo, TokenizerPair]:
+    """`load_checkpoint`, and the tokenizers that belong to it.
+
+    Raises:
+        ValueError: as there, or the model was trained with other tokenizers.
+    """
+    model, info = load_checkpoint(folder, device)
+    tokenizers = TokenizerPair.load(tokenizer)
+    if tokenizers.sha256 != info.tokenizer_sha256:
+        raise ValueError(
+            f"{tokenizer} is not the tokenizer that {folder} was trained with; "
+            "restore both with `dvc checkout`, or run the stage `train` again"
+        )
+    return model, info, tokenizers
 
 
 def model_hash(folder: Path) -> str:

@@ -1,0 +1,53 @@
+"""The test part, as it is translated, beside the references that it is scored against."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from transformer.text.corpus import part_path, read_pairs, read_side
+from transformer.text.normalise import normalise
+from transformer.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Heldout:
+    """Aligned lists, one entry for each test pair."""
+
+    sources: list[str]  # normalised, as the model saw its training text
+    references: list[str]  # raw
+    # Normalised like the training text; None where that changes no more than odd spaces and
+    # invisible characters, which are put right for everyone and so make no second score.
+    normalised_references: list[str] | None
+
+
+def read_heldout(raw: Path, clean: Path) -> Heldout:
+    """Reads the test part from the folders of the stages `download` and `clean`.
+
+    Raises:
+        ValueError: the two don't match row by row.
+    """
+    raw_path, clean_path = part_path(raw, "test"), part_path(clean, "test")
+    references = list(read_side(raw_path, "target"))
+    pairs = list(read_pairs(clean_path))
+    if len(pairs) != len(references):
+        raise ValueError(
+            f"{clean_path} has {len(pairs)} pairs, but {raw_path} has {len(references)}; "
+            "they must match row by row: run the stage `clean` again"
+        )
+    normalised = [target for _, target in pairs]
+    plain = [normalise(text, lowercase=False, strip_punctuation=False) for text in references]
+    return Heldout(
+        [source for source, _ in pairs], references, normalised if normalised != plain else None
+    )
+
+
+def encode_sources(
+    tokenizer: Tokenizer, sources: Sequence[str], max_tokens: int
+) -> tuple[list[list[int]], int]:
+    """Ids with end mark, at most `max_tokens` each, and how many sentences lost their end to that.
+
+    An empty source has no ids: it is not translated, just as in serving.
+    """
+    encoded = tokenizer.encode_batch(sources)
+    ids = [[*one[: max_tokens - 1], tokenizer.eos_id] if one else [] for one in encoded]
+    return ids, sum(len(one) >= max_tokens for one in encoded)
