@@ -152,3 +152,19 @@ def test_every_file_tells_its_purpose_in_a_line(package):
         docstring = ast.get_docstring(ast.parse(file.read_text()))
         assert docstring, f"{file} has no docstring"
         assert docstring.split("\n")[0].endswith((".", ":")), f"{file}: {docstring.split()[0]}"
+
+
+def test_the_picture_in_the_readme_is_that_of_dvc_yaml():
+    made_by = {
+        str(out if isinstance(out, str) else next(iter(out))): stage
+        for stage in STAGES
+        for out in DVC["stages"][stage].get("outs", [])
+    }
+    edges = {
+        f"{made_by[dependency]} --> {stage}"
+        for stage in STAGES
+        for dependency in DVC["stages"][stage]["deps"]
+        if dependency in made_by
+    }
+    lines = (ROOT / "README.md").read_text().split("\n")
+    assert {line.strip() for line in lines if " --> " in line} == edges
