@@ -110,8 +110,15 @@ def test_a_reader_that_leaves_ends_it_quietly(make_translator):
 def test_an_interrupt_ends_it_quietly(make_translator):
     command = [*TRANSLATE, "--model", make_translator(), "--device", "cpu"]
     pipe = subprocess.PIPE
+    # A shell's background jobs, and so what CI starts there, inherit a SIGINT that is ignored.
     with subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=ROOT, bufsize=0
+        command,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        cwd=ROOT,
+        bufsize=0,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         process.stdin.write(b"un\n")
         assert process.stdout.readline() == b"UN\n"
