@@ -39,6 +39,7 @@ def evaluate() -> None:
     test = read_heldout(RAW, CLEAN)
     device = choose_device(config.device, "evaluate")
     model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER, device)
+    search.check_vocabulary(info.target_vocab_size)
     target = tokenizers.target
     longest = info.model.max_positions
     ids, num_truncated = encode_sources(tokenizers.source, test.sources, longest)

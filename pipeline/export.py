@@ -24,6 +24,7 @@ def export() -> None:
         ("search", SearchConfig), ("evaluate", EvaluateConfig), ("export", ExportConfig)
     )
     model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER)
+    search.check_vocabulary(info.target_vocab_size)
     manifest, test = read_manifest(RAW), read_heldout(RAW, CLEAN)
     sources, _ = encode_sources(tokenizers.source, test.sources, info.model.max_positions)
     parity = export_translator(

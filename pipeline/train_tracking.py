@@ -12,6 +12,8 @@ from transformer.training.reporting import Speed, TrainRow, ValidRow
 
 # The sections that make a model. How it is used later may change, but a run's params can't.
 _SECTIONS = ("corpus", "clean", "vocab", "tokenize", "model", "train")
+# MLflow keeps run names up to this many characters.
+_NAME_CHARACTERS = 250
 # MLflow takes digests up to this many characters.
 _DIGEST_CHARACTERS = 36
 
@@ -56,7 +58,7 @@ def _run_name() -> str:
     # A recipe writes its name and changes into the first line.
     first = PARAMS.read_text(encoding="utf-8").split("\n", 1)[0]
     words = first.removeprefix(HEADER).replace("--set ", "")
-    return words[:100] if first.startswith(HEADER) else "training"
+    return words[:_NAME_CHARACTERS] if first.startswith(HEADER) else "training"
 
 
 def _dataset_inputs(manifest: Manifest) -> list[DatasetInput]:

@@ -23,7 +23,7 @@ def translate(
     ] = None,
     beam_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Hypotheses kept; 1 is greedy search. [default: the model's]"),
+        typer.Option(min=1, help="Hypotheses kept; 1 is greedy.", show_default="the model's"),
     ] = None,
     num_best: Annotated[
         int,
@@ -31,7 +31,7 @@ def translate(
     ] = 1,
     length_penalty: Annotated[
         float | None,
-        typer.Option(min=0, help="More favours longer translations. [default: the model's]"),
+        typer.Option(min=0, help="More favours longer ones.", show_default="the model's"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per text.")] = False,
     model: Annotated[Path, typer.Option(help="An exported translator's folder.")] = TRANSLATOR,
@@ -39,7 +39,7 @@ def translate(
         Literal["auto", "cpu", "cuda"], typer.Option(help="auto takes CUDA where it works.")
     ] = "auto",
     num_threads: Annotated[
-        int | None, typer.Option(min=1, help="On the CPU. [default: one per core]")
+        int | None, typer.Option(min=1, help="On the CPU.", show_default="one per core")
     ] = None,
 ) -> None:
     """Translate sentences, a file, or standard input, a line for each line."""
@@ -134,6 +134,8 @@ def _as_json(text: str, translations: "Sequence[Translation]", translator: "Tran
             {"text": best.text, "score": round(best.score, 6), "is_complete": best.is_complete}
             for best in translations
         ],
+        "source_language": translator.card.source_language,
+        "target_language": translator.card.target_language,
         "model_hash": translator.card.model_hash,
         "precision": translator.card.precision,
         "provider": translator.provider,

@@ -11,6 +11,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError as YAMLError
+
 HEADER = "# Recipe: "
 SEAL = "# Unedited: "
 
@@ -36,7 +39,7 @@ def make_params(name: str, changes: list[str]) -> str:
     stream = io.StringIO()
     _yaml().dump(params, stream)
     body = stream.getvalue()
-    with_changes = "".join(f" --set {change}" for change in changes)
+    with_changes = "".join(f" --set {' '.join(change.split())}" for change in changes)
     return f"{HEADER}{name}{with_changes}\n{SEAL}{_seal(body)}\n{body}"
 
 
@@ -103,12 +106,17 @@ def _apply_change(params: Any, change: str) -> None:
         here = here.get(part) if isinstance(here, Mapping) else None
     if not isinstance(here, Mapping) or last not in here:
         raise ValueError(f"--set {change!r}: params.yaml has no key {path.strip()!r}")
-    _merge(here, {last: _yaml().load(text)})
+    try:
+        value = _yaml().load(text)
+    except YAMLError as error:
+        raise ValueError(
+            f"--set {change!r}: the value is not YAML ({error.problem}); inside [] or {{}} quote "
+            "what holds such signs itself, as in train: 'train[:1000]'"
+        ) from None
+    _merge(here, {last: value})
 
 
 def _yaml() -> Any:
-    from ruamel.yaml import YAML
-
     yaml = YAML()
     yaml.width = 100
     yaml.representer.add_representer(type(None), _represent_null)

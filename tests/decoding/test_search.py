@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from transformer.decoding.beam import init_state, is_done, step
+from transformer.decoding.config import SearchConfig
 from transformer.decoding.search import search, visible
 
 ROWS = [[4, 5, 6, 7, 2], [8, 2], [9, 9, 4, 2]]
@@ -135,3 +136,12 @@ def test_model_in_training_mode_is_refused(model_maker, special):
             max_lengths=torch.tensor([3]),
             special=special,
         )
+
+
+def test_more_beams_than_half_the_vocabulary_are_refused():
+    config = SearchConfig(
+        beam_size=19, length_penalty=1.0, max_length_factor=2.0, max_length_extra=10
+    )
+    config.check_vocabulary(38)
+    with pytest.raises(ValueError, match=r"search.beam_size = 19: at most 18, half of the 37"):
+        config.check_vocabulary(37)

@@ -72,6 +72,8 @@ def test_json_is_one_object_per_line(run):
     assert first == {
         "source": "un",
         "translations": [best],
+        "source_language": "fr",
+        "target_language": "en",
         "model_hash": "0123abcd" * 8,
         "precision": "float32",
         "provider": "cpu",

@@ -45,6 +45,14 @@ def test_changes_are_typed_and_replace_another_kind_whole(tmp_path):
     assert train["schedule"] == {"kind": "constant", "warmup_steps": 5}
 
 
+def test_a_change_of_several_lines_is_written_whole(tmp_path):
+    path = tmp_path / "params.yaml"
+    schedule = "train.schedule={kind: constant,\n  warmup_steps: 5}"
+    write_params(path, make_params("phrasebook", [schedule]), force=False)
+    check_params(path)
+    assert read_params(path)["train"]["schedule"] == {"kind": "constant", "warmup_steps": 5}
+
+
 def test_comments_stay_with_their_keys():
     lines = make_params("phrasebook", []).split("\n")
     assert "  # 1 is greedy search." in lines
@@ -69,6 +77,8 @@ def test_hand_edits_are_kept_unless_forced(tmp_path):
     [
         ("phrase-book", None, r"no recipe 'phrase-book'; there are: .*phrasebook"),
         ("phrasebook", "train.seed", r"expected KEY=VALUE"),
+        ("phrasebook", "evaluate.length_bins=[1", r"the value is not YAML .*quote"),
+        ("phrasebook", "train.seed=99999999999999999999", r"train.seed = 9+: .*less than"),
         ("phrasebook", "train.sead=1", r"no key 'train.sead'"),
         ("phrasebook", "trian.seed=1", r"no key 'trian.seed'"),
         ("phrasebook", "train.seed=one", r"train.seed = 'one': input should be a valid integer"),

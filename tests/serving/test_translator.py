@@ -123,7 +123,7 @@ def test_a_translation_that_met_its_length_limit_says_so(make_translator):
         ({"beam_size": 8}, "beam_size = 8: must be from 1 to 7"),
         ({"num_best": 0}, "num_best = 0: must be from 1"),
         ({"num_best": 5}, "num_best = 5: must be from 1 to beam_size = 4"),
-        ({"length_penalty": -1.0}, "length_penalty = -1.0: must be 0 or more"),
+        ({"length_penalty": -1.0}, "length_penalty = -1.0: must be finite"),
         ({"length_penalty": float("nan")}, "length_penalty = nan"),
     ],
 )

@@ -17,6 +17,18 @@ class SearchConfig(Section):
     max_length_factor: float = Field(ge=0)
     max_length_extra: int = Field(ge=1)
 
+    def check_vocabulary(self, target_vocab_size: int) -> None:
+        """Refuses more beams than half the target vocabulary, as the exported translator does.
+
+        Raises:
+            ValueError: there are too many.
+        """
+        if self.beam_size > target_vocab_size // 2:
+            raise ValueError(
+                f"search.beam_size = {self.beam_size}: at most {target_vocab_size // 2}, half of "
+                f"the {target_vocab_size} entries that the target vocabulary has; lower it"
+            )
+
     def max_length(self, num_source_tokens: int, max_positions: int) -> int:
         """The most target tokens, end mark included, for a source of so many tokens."""
         wanted = int(self.max_length_factor * num_source_tokens) + self.max_length_extra

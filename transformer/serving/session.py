@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import importlib.metadata
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -39,8 +40,12 @@ def open_session(
     """
     if provider not in ("auto", *PROVIDERS):
         raise ValueError(f"provider = {provider!r}: allowed are auto, cpu, cuda")
-    if num_threads is not None and num_threads < 1:
-        raise ValueError(f"num_threads = {num_threads}: must be at least 1, or None for all cores")
+    num_cores = os.cpu_count() or 1
+    if num_threads is not None and not 1 <= num_threads <= num_cores:
+        raise ValueError(
+            f"num_threads = {num_threads}: must be from 1 to {num_cores}, the cores of this "
+            "machine; leave it out for all of them"
+        )
     has_both = _are_both_packages_installed()
     if provider == "cpu" or (provider == "auto" and not _has_cuda()):
         return _open(path, "cpu", num_threads), "cpu"

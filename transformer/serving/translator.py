@@ -132,7 +132,7 @@ class Translator:
                 "ask for fewer, or for a larger beam_size"
             )
         if not (math.isfinite(length_penalty) and length_penalty >= 0):
-            raise ValueError(f"length_penalty = {length_penalty}: must be 0 or more")
+            raise ValueError(f"length_penalty = {length_penalty}: must be finite, 0 or more")
 
     def _encode(self, texts: Sequence[str], num_best: int) -> list[list[list[int]]]:
         # Per text its pieces as ids with the end mark: none if empty, several if it was split.
@@ -151,7 +151,9 @@ class Translator:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise UntranslatableError(index, f"not valid Unicode: {error}") from None
+            raise UntranslatableError(
+                index, f"not valid Unicode: {error}; convert it to UTF-8"
+            ) from None
         return normalise(text, **self.card.source_normalisation)
 
     def _split(self, index: int, text: str, num_tokens: int, num_best: int) -> list[list[int]]:

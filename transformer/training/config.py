@@ -61,7 +61,7 @@ class TrainConfig(Section):
     """Everything that `train` reads beside the data and the model."""
 
     # Of the initial weights, the order of batches, every dropout mask.
-    seed: int = Field(ge=0)
+    seed: int = Field(ge=0, lt=2**32)
     # auto: CUDA where there is one, else the CPU.
     device: Literal["auto", "cpu", "cuda"]
     # Of the matrix products; weights stay float32. auto: bfloat16 on CUDA, float32 on the CPU.
