@@ -1,5 +1,6 @@
 """What training tells MLflow. Writes no DVC output."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -57,8 +58,10 @@ class TrackingReporter:
 def _run_name() -> str:
     # A recipe writes its name and changes into the first line.
     first = PARAMS.read_text(encoding="utf-8").split("\n", 1)[0]
-    words = first.removeprefix(HEADER).replace("--set ", "")
-    return words[:_NAME_CHARACTERS] if first.startswith(HEADER) else "training"
+    words = first.removeprefix(HEADER) if first.startswith(HEADER) else "training"
+    experiment = os.environ.get("DVC_EXP_NAME")
+    name = f"{experiment}: {words}" if experiment else words
+    return name.replace("--set ", "")[:_NAME_CHARACTERS]
 
 
 def _dataset_inputs(manifest: Manifest) -> list[DatasetInput]:

@@ -91,6 +91,20 @@ def test_an_edit_elsewhere_reruns_nothing_before_it(trained):
     assert stages_run(trained.dvc("repro").stdout) == ["evaluate", "export"]
 
 
+def test_an_experiment_in_a_copy_is_tracked_in_the_main_checkout(trained):
+    from mlflow.tracking import MlflowClient
+
+    trained.commit("trained")
+    trained.dvc("exp", "run", "--temp", "-S", "train.learning_rate=1e-5")
+    client = MlflowClient(f"sqlite:///{trained.folder}/mlruns/mlflow.db")
+    (experiment,) = (e for e in client.search_experiments() if e.name == "phrasebook")
+    newest = client.search_runs([experiment.experiment_id])[0]
+    assert float(newest.data.params["train.learning_rate"]) == 1e-5
+    assert newest.info.run_name.startswith(newest.data.tags["dvc_exp_name"])
+    assert {"test.bleu", "export.onnx_bleu"} <= newest.data.metrics.keys()
+    assert "learning_rate: 0.004" in trained.read("params.yaml")
+
+
 def test_translating_needs_neither_torch_nor_dvc_nor_mlflow(trained):
     blocked = "import sys\nfor name in ('torch', 'dvc', 'mlflow', 'datasets', 'pyarrow', 'ruamel'):"
     blocked += "\n    sys.modules[name] = None\n"
