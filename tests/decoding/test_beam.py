@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from transformer.decoding.beam import finish, init_state, is_done, length_weight, step
+from transformer.decoding.beam import finish, init_state, length_weight, step
 from transformer.decoding.search import search
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
@@ -212,9 +212,9 @@ def test_finished_answers_come_before_cut_ones(special):
     first = torch.tensor([0.0, 0.0, 0.01, 0.39, 0.6]).log().expand(1, 2, 5)
     second = torch.tensor([0.0, 0.0, 0.45, 0.0, 0.55]).log().expand(1, 2, 5)
     for logits in (first, second):
-        assert not is_done(state)
+        assert not state.is_row_done
         state = step(logits, state, plan, special)
-    assert is_done(state)
+    assert state.is_row_done
     result = finish(state, plan, special)
     assert result.target.tolist() == [[[4, 2], [4, 4]]]
     torch.testing.assert_close(result.scores, torch.tensor([[0.27, 0.33]]).log())
@@ -233,10 +233,10 @@ def test_search_stops_as_soon_as_nothing_can_win(special):
     )
     # Ended: log 0.5 / (6/6) = -0.69. Live: log 0.35 / (9/6) = -0.70 at best, so it can't win.
     log_p = torch.tensor([0.0, 0.0, 0.5, 0.05, 0.1, 0.35]).log().expand(1, 3, 6)
-    assert bool(is_done(step(log_p, state, plan, special)))
+    assert bool(step(log_p, state, plan, special).is_row_done)
     # Live: log 0.36 / (9/6) = -0.68 could.
     log_p = torch.tensor([0.0, 0.0, 0.5, 0.04, 0.1, 0.36]).log().expand(1, 3, 6)
-    assert not bool(is_done(step(log_p, state, plan, special)))
+    assert not bool(step(log_p, state, plan, special).is_row_done)
 
 
 def test_of_equal_scores_the_lower_beam_wins(special):
@@ -268,7 +268,7 @@ def test_steps_after_the_end_change_nothing(model_maker, special):
         9,
         special,
     )
-    while not is_done(state):
+    while not state.is_row_done.all():
         state = step(3 * torch.randn(2, 3, 9), state, plan, special)
     before = finish(state, plan, special)
     for _ in range(3):
@@ -294,6 +294,6 @@ def test_improbable_early_ends_do_not_stop_the_search(special):
     word = torch.tensor([0.0, 0.0, 0.05, 0.01, 0.02, 0.92]).log().expand(1, 2, 6)
     end = torch.tensor([0.0, 0.0, 0.97, 0.01, 0.01, 0.01]).log().expand(1, 2, 6)
     for logits in (word, word, word, end):
-        assert not bool(is_done(state))
+        assert not bool(state.is_row_done)
         state = step(logits, state, plan, special)
     assert finish(state, plan, special).target.tolist() == [[[5, 5, 5, 2]]]

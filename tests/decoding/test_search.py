@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from transformer.decoding.beam import init_state, is_done, step
+from transformer.decoding.beam import init_state, step
 from transformer.decoding.config import SearchConfig
 from transformer.decoding.search import search, visible
 
@@ -24,11 +24,11 @@ def search_without_cache(model, source, mask, beam_size, max_length, special):
     memory = model.encode(source, mask).repeat_interleave(beam_size, 0)
     mask = mask.repeat_interleave(beam_size, 0)
     target = state.tokens.reshape(-1, 1)
-    while not is_done(state):
+    while not state.is_row_done.all():
         hidden = model.decode(target, memory, mask)[:, -1]
         logits = model.project(hidden).unflatten(0, (-1, beam_size))
         state = step(logits, state, plan, special)
-        target = torch.cat([target[state.parents.flatten()], state.tokens.reshape(-1, 1)], 1)
+        target = torch.cat([target[(state.parents + plan.beam_offsets).flatten()], state.tokens.reshape(-1, 1)], 1)
     return state
 
 

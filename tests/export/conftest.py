@@ -50,10 +50,12 @@ def make_model(seed=0, source_vocab_size=12, target_vocab_size=14, sharpness=4.0
     return model
 
 
-def export(model, attention):
-    from transformer.export.graph import build_graph
+def export(model, attention, *precisions):
+    from transformer.export.graph import build_graphs
 
-    return build_graph(model, source_pad=PAD, special=SPECIAL, attention=attention)
+    return build_graphs(
+        model, source_pad=PAD, special=SPECIAL, attention=attention, precisions=precisions
+    )
 
 
 def open_graph(graph):
@@ -69,14 +71,24 @@ def open_graph(graph):
 
 
 @pytest.fixture(scope="session")
+def opener():
+    return open_graph
+
+
+@pytest.fixture(scope="session")
 def model():
     """Pre-norm, sinusoidal positions, ReLU, nothing shared: the shape most tests use."""
     return make_model()
 
 
 @pytest.fixture(scope="session")
-def fused_graph(model):
-    return export(model, "fused")
+def fused_graphs(model):
+    return export(model, "fused", "float32", "int8", "float16")
+
+
+@pytest.fixture(scope="session")
+def fused_graph(fused_graphs):
+    return fused_graphs["float32"]
 
 
 @pytest.fixture(scope="session")
@@ -85,8 +97,13 @@ def fused(fused_graph):
 
 
 @pytest.fixture(scope="session")
-def portable_graph(model):
-    return export(model, "portable")
+def portable_graphs(model):
+    return export(model, "portable", "float32", "int8")
+
+
+@pytest.fixture(scope="session")
+def portable_graph(portable_graphs):
+    return portable_graphs["float32"]
 
 
 @pytest.fixture(scope="session")
@@ -116,8 +133,13 @@ def shared_model():
 
 
 @pytest.fixture(scope="session")
-def shared_graph(shared_model):
-    return export(shared_model, "fused")
+def shared_graphs(shared_model):
+    return export(shared_model, "fused", "float32", "int8", "float16")
+
+
+@pytest.fixture(scope="session")
+def shared_graph(shared_graphs):
+    return shared_graphs["float32"]
 
 
 @pytest.fixture(scope="session")

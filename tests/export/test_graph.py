@@ -29,6 +29,12 @@ LIMITS = [12, 3, 9, 1, 7, 20, 24]
 MAX_POSITIONS = 24
 
 
+def copied_rows():
+    """Sentences that `shared_model` has learned to copy."""
+    generator = np.random.default_rng(0)
+    return [[*generator.integers(4, 20, 5).tolist(), 3] for _ in range(40)]
+
+
 def by_pytorch(model, rows=ROWS, limits=LIMITS, beam_size=4, num_best=1, length_penalty=0.6):
     width = max(1, *map(len, rows))
     source = torch.tensor([[*row, *[0] * (width - len(row))] for row in rows])
@@ -82,8 +88,7 @@ def test_graph_translates_as_pytorch(request, model, attention, beam_size):
 
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_trained_model_of_another_shape_translates_as_pytorch(shared_model, shared, beam_size):
-    generator = np.random.default_rng(0)
-    rows = [[*generator.integers(4, 20, 5).tolist(), 3] for _ in range(40)]
+    rows = copied_rows()
     settings = {"rows": rows, "limits": [20] * 40, "beam_size": beam_size, "length_penalty": 1.0}
     found = by_graph(shared, **settings)
     assert_same(found, by_pytorch(shared_model, **settings))
@@ -94,6 +99,29 @@ def test_trained_model_of_another_shape_translates_as_pytorch(shared_model, shar
 def test_beams_beyond_the_vocabulary_work(model, fused):
     settings = {"beam_size": 20, "num_best": 15, "rows": ROWS[:2], "limits": [3, 2]}
     assert_same(by_graph(fused, **settings), by_pytorch(model, **settings))
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_half_precision_translates_as_pytorch(shared_model, shared_graphs, opener, beam_size):
+    """In float32 scores; a CPU computes it by casts."""
+    rows = copied_rows()
+    settings = {"rows": rows, "limits": [20] * 40, "beam_size": beam_size, "length_penalty": 1.0}
+    found = by_graph(opener(shared_graphs["float16"]), **settings)
+    expected = by_pytorch(shared_model, **settings)
+    np.testing.assert_allclose(found[1], expected[1], atol=2e-2)
+    assert found[1].dtype == np.float32
+    assert np.mean((found[0] == expected[0]).all(axis=(1, 2))) > 0.9
+
+
+def test_a_row_that_outlives_all_others_is_answered_as_alone(fused):
+    """Each phase of the search ends with fewer rows than it began with."""
+    limits = [1, 2, 3, 4, 6, 9, 12, 24]
+    together = by_graph(fused, [ROWS[0]] * 8, limits, num_best=2)
+    for row, limit in enumerate(limits):
+        target, scores, lengths = by_graph(fused, [ROWS[0]], [limit], num_best=2)
+        np.testing.assert_array_equal(together[0][row, :, : target.shape[2]], target[0])
+        np.testing.assert_allclose(together[1][row], scores[0], atol=1e-5)
+        np.testing.assert_array_equal(together[2][row], lengths[0])
 
 
 def test_batch_equals_one_by_one(fused):
@@ -125,23 +153,52 @@ def test_interface_is_as_documented(fused_graph):
     assert [node.op_type for node in fused_graph.graph.node].count("Loop") == 1
 
 
-def test_portable_form_has_standard_operators_only(portable_graph):
+def test_portable_form_has_standard_operators_only(portable_graph, portable_graphs):
     assert [(one.domain, one.version) for one in portable_graph.opset_import] == [("", 20)]
-    body = next(node for node in portable_graph.graph.node if node.op_type == "Loop").attribute[0].g
-    assert {node.domain for node in (*portable_graph.graph.node, *body.node)} == {""}
+    for model in portable_graphs.values():
+        domains = {node.domain for graph in graphs_within(model.graph) for node in graph.node}
+        assert domains == {""}
 
 
-def test_names_in_the_loop_are_its_own(fused_graph):
-    graph = fused_graph.graph
-    loop = next(node for node in graph.node if node.op_type == "Loop")
-    body = next(attribute.g for attribute in loop.attribute if attribute.name == "body")
+def graphs_within(graph):
+    """The graph, the phases' body, the steps' body."""
+    found = [graph]
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                found += graphs_within(attribute.g)
+    return found
 
-    def defined(graph):
-        named = [value.name for value in (*graph.input, *graph.initializer)]
-        return [*named, *(name for node in graph.node for name in node.output if name)]
 
-    every = defined(graph) + defined(body)
-    assert len(every) == len(set(every))
+def test_names_in_the_loops_are_their_own(fused_graphs):
+    for model in fused_graphs.values():
+        graphs = graphs_within(model.graph)
+        assert [graph.name for graph in graphs] == ["translator", "phase", "step"]
+        every = []
+        for graph in graphs:
+            every += [value.name for value in (*graph.input, *graph.initializer)]
+            every += [name for node in graph.node for name in node.output if name]
+        assert len(every) == len(set(every))
+
+
+def test_a_step_reads_its_weights_from_the_graph_around_it(shared_graphs):
+    """Only from there does onnxruntime pack them ahead of time."""
+    for model in shared_graphs.values():
+        _, phase, step = graphs_within(model.graph)
+        assert not step.initializer
+        near = {tensor.name for tensor in phase.initializer}
+        near |= {name for node in phase.node for name in node.output}
+        products = [node for node in step.node if "MatMul" in node.op_type]
+        assert len(products) == 2 * 6 + 1
+        assert {node.input[1] for node in products} <= near
+
+
+def test_what_no_step_changes_is_computed_before_them(fused_graph):
+    _, phase, step = graphs_within(fused_graph.graph)
+    carried = {value.name for value in step.input}
+    for node in step.node:
+        assert not carried.isdisjoint(node.input)
+        carried.update(node.output)
 
 
 def test_weights_are_stored_once(shared_model, shared_graph, model, fused_graph):
@@ -161,23 +218,28 @@ def test_bytes_hold_no_paths(fused_graph):
 
 
 def test_another_process_in_another_folder_writes_the_same_bytes(
-    tmp_path, model, fused_graph, monkeypatch
+    tmp_path, model, fused_graphs, monkeypatch
 ):
     torch.save(model.state_dict(), tmp_path / "weights.pt")
     (tmp_path / "config.json").write_text(model.config.model_dump_json())
     code = """
 import hashlib, torch
 from transformer.decoding.beam import SpecialIds
-from transformer.export.graph import build_graph, serialise
+from transformer.export.graph import build_graphs, serialise
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 
 model = Transformer(ModelConfig.model_validate_json(open("config.json").read()), 12, 14)
 model.load_state_dict(torch.load("weights.pt", weights_only=True))
-graph = build_graph(
-    model.eval(), source_pad=0, special=SpecialIds(0, 2, 3), attention="fused"
+graphs = build_graphs(
+    model.eval(),
+    source_pad=0,
+    special=SpecialIds(0, 2, 3),
+    attention="fused",
+    precisions=["float32", "int8", "float16"],
 )
-print(hashlib.sha256(serialise(graph)).hexdigest())
+for graph in graphs.values():
+    print(hashlib.sha256(serialise(graph)).hexdigest())
 """
     environment = os.environ | {
         "PYTHONHASHSEED": "7",
@@ -192,6 +254,5 @@ print(hashlib.sha256(serialise(graph)).hexdigest())
         text=True,
         check=True,
     )
-    expected = hashlib.sha256(serialise(fused_graph)).hexdigest()
-    assert done.stdout.split()[-1] == expected
-    assert done.stdout.strip() == expected  # the exporter says nothing of its own
+    expected = [hashlib.sha256(serialise(graph)).hexdigest() for graph in fused_graphs.values()]
+    assert done.stdout.splitlines() == expected  # the exporter says nothing of its own

@@ -1,10 +1,15 @@
 """Beam search as pure functions from state to state.
 
 PyTorch runs them in a loop (`transformer.decoding.search`); export compiles the same functions
-into the body of an ONNX `Loop`. So every size comes from a shape, every choice is made on tensors,
+into the bodies of ONNX `Loop`s. So every size comes from a shape, every choice is made on tensors,
 and nothing is read back to the host.
 
-Shapes: B batch, W beams, N hypotheses to return (W at most), V target vocabulary, t tokens so far.
+A search runs in phases. Within a phase each step lengthens all rows; when half of them are done it
+ends: their translations are collected, and the next phase has the other rows alone. So a batch
+costs little more than its sentences do, however far apart they end.
+
+Shapes: B batch, b rows of it in the present phase, W beams, N hypotheses to return (W at most),
+V target vocabulary, t tokens so far.
 
 How it searches:
 - Live hypotheses and finished ones are kept apart. At each step the W best continuations live on.
@@ -39,27 +44,27 @@ class SpecialIds(NamedTuple):
 
 
 class SearchPlan(NamedTuple):
-    """What stays the same over all steps of a search."""
+    """What stays the same over the steps of a phase."""
 
-    max_lengths: Tensor  # int64 [B], the end mark included; 0 for a row without a source
+    max_lengths: Tensor  # int64 [b], the end mark included; 0 for a row without a source
     length_penalty: Tensor  # float32 []
-    final_weights: Tensor  # float32 [B], `length_weight` at the maximum length
+    final_weights: Tensor  # float32 [b], `length_weight` at the maximum length
     banned: Tensor  # float32 [V], -inf at tokens that continue no hypothesis, else 0
     beams: Tensor  # int64 [1, W], 0 1 2 ...
-    beam_offsets: Tensor  # int64 [B, 1], the row of each sentence's first beam
-    pool_offsets: Tensor  # int64 [B, 1], the same in `SearchState.sequences`
+    beam_offsets: Tensor  # int64 [b, 1], the place of each row's first beam in [b * W]
+    pool_offsets: Tensor  # int64 [b, 1], the same in `SearchState.sequences`
 
 
 class SearchState(NamedTuple):
     """What one step hands to the next."""
 
     num_steps: Tensor  # int64 []
-    tokens: Tensor  # int64 [B, W], the latest token of each live hypothesis
-    parents: Tensor  # int64 [B, W], the row of [B * W] that it grew from: the cache follows
-    live_scores: Tensor  # float32 [B, W], sum of log p, best first; -inf marks an unused beam
-    finished_scores: Tensor  # float32 [B, N], normalised, best first; -inf marks a free place
-    is_row_done: Tensor  # bool [B]
-    sequences: Tensor  # int64 [B * (N + W), t], per sentence the finished, then the live ones
+    tokens: Tensor  # int64 [b, W], the latest token of each live hypothesis
+    parents: Tensor  # int64 [b, W], the beam that each grew from: the cache follows
+    live_scores: Tensor  # float32 [b, W], sum of log p, best first; -inf marks an unused beam
+    finished_scores: Tensor  # float32 [b, N], normalised, best first; -inf marks a free place
+    is_row_done: Tensor  # bool [b]
+    sequences: Tensor  # int64 [b * (N + W), t], per row the finished, then the live hypotheses
 
 
 class SearchResult(NamedTuple):
@@ -92,8 +97,8 @@ def init_state(
     """
     beams, places = beams.unsqueeze(0), places.unsqueeze(0)  # [1, W], [1, N]
     max_lengths = max_lengths * has_source
-    row = torch.ones_like(max_lengths).cumsum(0).unsqueeze(1) - 1  # [B, 1]
-    zeros = row * 0
+    beam_offsets = _offsets(max_lengths, beams.shape[1])
+    zeros = beam_offsets * 0
     banned = torch.zeros(vocab_size, device=beams.device)
     banned[[special.pad, special.bos, special.eos]] = -torch.inf
     plan = SearchPlan(
@@ -102,15 +107,15 @@ def init_state(
         final_weights=length_weight(max_lengths, length_penalty),
         banned=banned,
         beams=beams,
-        beam_offsets=row * beams.shape[1],
-        pool_offsets=row * (beams.shape[1] + places.shape[1]),
+        beam_offsets=beam_offsets,
+        pool_offsets=_offsets(max_lengths, beams.shape[1] + places.shape[1]),
     )
     # All beams start alike, so that all but one are switched off until they differ.
     live_scores = torch.where(beams + zeros > 0, -torch.inf, 0.0)
     state = SearchState(
         num_steps=torch.zeros_like(max_lengths[:0]).sum(),
         tokens=beams * 0 + zeros + special.bos,
-        parents=beams + plan.beam_offsets,
+        parents=beams + zeros,
         live_scores=live_scores,
         finished_scores=torch.where(places + zeros >= 0, -torch.inf, 0.0),
         is_row_done=max_lengths < 1,
@@ -123,36 +128,38 @@ def step(logits: Tensor, state: SearchState, plan: SearchPlan, special: SpecialI
     """Lengthens every live hypothesis by one token, and ends those that may end.
 
     Args:
-        logits: [B, W, V], of the token that follows `state.tokens`; any float type.
+        logits: [b, W, V], of the token that follows `state.tokens`; any float type.
         state: as it was for these logits; it is not changed.
         plan: of this search.
         special: marks of the target vocabulary.
     """
-    num_beams, num_best = state.live_scores.shape[1], state.finished_scores.shape[1]
-    num_choices = torch.sym_min(num_beams, logits.shape[2])  # type: ignore[no-untyped-call]
+    num_beams, num_best = plan.beams.shape[1], state.finished_scores.shape[1]
+    # As many as may be needed where every banned token is among them.
+    num_choices = torch.sym_min(num_beams + len(special), plan.banned.shape[0])  # type: ignore[no-untyped-call]
     length = state.num_steps + 1
-    is_done = state.is_row_done.unsqueeze(1)  # [B, 1]
+    is_done = state.is_row_done.unsqueeze(1)  # [b, 1]
 
-    log_p = torch.log_softmax(logits.float(), dim=-1)  # [B, W, V]
-    end_scores = state.live_scores + log_p[:, :, special.eos]  # [B, W]
-    choice_log_p, choices = (log_p + plan.banned).topk(num_choices)  # [B, W, C]
-    candidates = (state.live_scores.unsqueeze(2) + choice_log_p).flatten(1)  # [B, W * C]
-    live_scores, best = _best(candidates, num_beams)  # [B, W]
+    log_p = torch.log_softmax(logits.float(), dim=-1)  # [b, W, V]
+    end_scores = state.live_scores + log_p[:, :, special.eos]  # [b, W]
+    choice_log_p, choices = log_p.topk(num_choices)  # [b, W, C]
+    choice_log_p = choice_log_p + _look_up(plan.banned, choices)
+    candidates = (state.live_scores.unsqueeze(2) + choice_log_p).flatten(1)  # [b, W * C]
+    live_scores, best = _best(candidates, num_beams)  # [b, W]
     tokens = choices.flatten(1).gather(1, best)
-    parents = torch.div(best, num_choices, rounding_mode="trunc")
+    parents = _look_up(plan.beams.reshape(-1, 1).expand(-1, num_choices).flatten(), best)
 
-    may_end = (end_scores >= live_scores[:, -1:]) & ~is_done
+    may_end = (end_scores >= live_scores[:, -1:]) & ~is_done  # [b, W]
     weighted = end_scores * length_weight(length, plan.length_penalty)
-    ended_scores = torch.where(may_end, weighted, -torch.inf)  # [B, W]
-    pool = torch.cat([state.finished_scores, ended_scores], dim=1)  # [B, N + W]
-    finished_scores, kept = _best(pool, num_best)  # [B, N]
+    ended_scores = torch.where(may_end, weighted, -torch.inf)  # [b, W]
+    pool = torch.cat([state.finished_scores, ended_scores], dim=1)  # [b, N + W]
+    finished_scores, kept = _best(pool, num_best)  # [b, N]
 
     # A sentence that was done before this step keeps its hypotheses as they were.
     live_scores = torch.where(is_done, state.live_scores, live_scores)
     tokens = torch.where(is_done, special.pad, tokens)
     parents = torch.where(is_done, plan.beams, parents)
     ends = torch.where(kept < num_best, special.pad, special.eos)
-    rows = torch.cat([kept, parents + num_best], dim=1) + plan.pool_offsets  # [B, N + W]
+    rows = torch.cat([kept, parents + num_best], dim=1) + plan.pool_offsets  # [b, N + W]
     last = torch.cat([ends, tokens], dim=1).reshape(-1, 1)
     sequences = torch.cat([state.sequences.index_select(0, rows.reshape(-1)), last], dim=1)
 
@@ -167,7 +174,7 @@ def step(logits: Tensor, state: SearchState, plan: SearchPlan, special: SpecialI
     return SearchState(
         num_steps=length,
         tokens=tokens,
-        parents=parents + plan.beam_offsets,
+        parents=parents,
         live_scores=live_scores,
         finished_scores=finished_scores,
         is_row_done=is_row_done,
@@ -175,30 +182,83 @@ def step(logits: Tensor, state: SearchState, plan: SearchPlan, special: SpecialI
     )
 
 
-def is_done(state: SearchState) -> Tensor:
-    """bool []: no further step changes the result."""
-    return state.is_row_done.all()
+def is_phase_over(state: SearchState) -> Tensor:
+    """bool []: half of the rows are done, or more; further steps would mostly be idle."""
+    done = state.is_row_done.sum()
+    return done * 2 >= state.is_row_done.shape[0]
 
 
 def finish(state: SearchState, plan: SearchPlan, special: SpecialIds) -> SearchResult:
-    """The N best hypotheses of each sentence of a search that is done."""
+    """The N best hypotheses of each row so far; they are final for rows that are done."""
     num_best = state.finished_scores.shape[1]
-    filled = (state.finished_scores > -torch.inf).sum(1, keepdim=True)  # [B, 1]
-    place = torch.ones_like(state.finished_scores).cumsum(1).long() - 1  # [B, N]
+    filled = (state.finished_scores > -torch.inf).sum(1, keepdim=True)  # [b, 1]
+    place = torch.ones_like(state.finished_scores).cumsum(1).long() - 1  # [b, N]
     # Places left free go to hypotheses cut at the maximum length, which the live ones are by then.
     index = torch.where(place < filled, place, place - filled + num_best)
     live_scores = state.live_scores * plan.final_weights.unsqueeze(1)
     scores = torch.cat([state.finished_scores, live_scores], dim=1).gather(1, index)
     rows = (index + plan.pool_offsets).reshape(-1)
-    target = state.sequences.index_select(0, rows)  # [B * N, T]
-    target = target.reshape(*index.shape, state.sequences.shape[1])  # [B, N, T]
+    target = state.sequences.index_select(0, rows)  # [b * N, t]
+    target = target.reshape(*index.shape, state.sequences.shape[1])  # [b, N, t]
     target = torch.where(scores.unsqueeze(2) > -torch.inf, target, special.pad)
     return SearchResult(target, scores, (target != special.pad).sum(2))
+
+
+def collect(
+    answers: SearchResult, rows: Tensor, found: SearchResult, special: SpecialIds
+) -> SearchResult:
+    """The answers of the whole batch, with those of `rows`, int64 [b], as they were found.
+
+    `found` comes from a later phase, so that its targets are as long as the others or longer.
+    """
+    longer = answers.target.new_zeros(1, 1, found.target.shape[2] - answers.target.shape[2])
+    padding = (longer + special.pad).expand(*answers.target.shape[:2], -1)
+    target = torch.cat([answers.target, padding], dim=2)
+    return SearchResult(
+        target.index_copy(0, rows, found.target),
+        answers.scores.index_copy(0, rows, found.scores),
+        answers.lengths.index_copy(0, rows, found.lengths),
+    )
+
+
+def narrow(
+    plan: SearchPlan, state: SearchState, rows: Tensor
+) -> tuple[SearchPlan, SearchState]:
+    """Plan and state of some rows alone, int64 [b]: the next phase."""
+    batch, num_beams = state.tokens.shape
+    pool_size = state.finished_scores.shape[1] + num_beams
+    pool = state.sequences.reshape(batch, pool_size, state.sequences.shape[1])
+    plan = plan._replace(
+        max_lengths=plan.max_lengths.index_select(0, rows),
+        final_weights=plan.final_weights.index_select(0, rows),
+        beam_offsets=_offsets(rows, num_beams),
+        pool_offsets=_offsets(rows, pool_size),
+    )
+    state = SearchState(
+        num_steps=state.num_steps,
+        tokens=state.tokens.index_select(0, rows),
+        parents=state.parents.index_select(0, rows),
+        live_scores=state.live_scores.index_select(0, rows),
+        finished_scores=state.finished_scores.index_select(0, rows),
+        is_row_done=state.is_row_done.index_select(0, rows),
+        sequences=pool.index_select(0, rows).flatten(0, 1),
+    )
+    return plan, state
 
 
 def length_weight(lengths: Tensor, length_penalty: Tensor) -> Tensor:
     """1 / ((5 + length) / 6) ** length_penalty, float32: a sum of log p times it is a score."""
     return ((lengths.float() + 5) / 6) ** -length_penalty
+
+
+def _look_up(table: Tensor, places: Tensor) -> Tensor:
+    # table[places] for a table [n], as one Gather; indexing is exported as more.
+    return torch.nn.functional.embedding(places, table.unsqueeze(1)).squeeze(-1)
+
+
+def _offsets(rows: Tensor, size: int) -> Tensor:
+    # Where each of b rows begins among b * size places: int64 [b, 1].
+    return (torch.ones_like(rows).cumsum(0).unsqueeze(1) - 1) * size
 
 
 def _best(scores: Tensor, num_best: int) -> tuple[Tensor, Tensor]:

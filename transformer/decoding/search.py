@@ -3,10 +3,21 @@
 import torch
 from torch import Tensor
 
-from transformer.decoding.beam import SearchResult, SpecialIds, finish, init_state, is_done, step
+from transformer.decoding.beam import (
+    SearchPlan,
+    SearchResult,
+    SearchState,
+    SpecialIds,
+    collect,
+    finish,
+    init_state,
+    is_phase_over,
+    narrow,
+    step,
+)
 from transformer.model.transformer import DecoderCache, Transformer
 
-# On an accelerator asking whether all is done waits for the queue; some idle steps cost less.
+# On an accelerator asking whether a phase is over waits for the queue; some idle steps cost less.
 STEPS_PER_CHECK = 8
 
 
@@ -59,16 +70,37 @@ def search(
         special,
     )
     cache = model.start(model.encode(source, source_mask), source_mask, beam_size)
-    steps_per_check = 1 if device.type == "cpu" else STEPS_PER_CHECK
-    for index in range(steps):
-        if index % steps_per_check == 0 and bool(is_done(state)):
+    answers = finish(state, plan, special)  # empty ones
+    rows = torch.arange(len(source), device=device)
+    while len(rows):
+        state, cache = _run_phase(model, plan, state, cache, steps, special)
+        answers = collect(answers, rows, finish(state, plan, special), special)
+        active = (~state.is_row_done).nonzero().squeeze(1)
+        plan, state = narrow(plan, state, active)
+        hypotheses = active.unsqueeze(1) * beam_size + plan.beams
+        cache = select(cache, active, hypotheses.flatten())
+        rows = rows[active]
+    return answers._replace(target=answers.target[:, :, : int(answers.lengths.max())])
+
+
+def _run_phase(
+    model: Transformer,
+    plan: SearchPlan,
+    state: SearchState,
+    cache: DecoderCache,
+    max_steps: int,
+    special: SpecialIds,
+) -> tuple[SearchState, DecoderCache]:
+    # The cache that is returned follows the hypotheses of the state that is.
+    steps_per_check = 1 if state.tokens.device.type == "cpu" else STEPS_PER_CHECK
+    done_steps = cache.self_keys[0].shape[2]
+    for index in range(max_steps - done_steps):
+        if index % steps_per_check == 0 and bool(is_phase_over(state)):
             break
-        if index > 0 and beam_size > 1:
-            cache = reorder(cache, state.parents)
         logits, cache = model.step(state.tokens, cache)
         state = step(logits, state, plan, special)
-    result = finish(state, plan, special)
-    return result._replace(target=result.target[:, :, : int(result.lengths.max())])
+        cache = reorder(cache, state.parents)
+    return state, cache
 
 
 def visible(source_mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -82,14 +114,36 @@ def visible(source_mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def reorder(cache: DecoderCache, parents: Tensor) -> DecoderCache:
-    """The cache of hypotheses that grew from rows `parents`, int64 [B, W], of [B * W].
+    """The cache of hypotheses that grew from the beams `parents`, int64 [B, W], of their rows.
 
     Only what belongs to a hypothesis moves; the source side is shared by a sentence's beams.
     """
-    rows = parents.flatten()
+    batch, num_beams = parents.shape
+    if num_beams == 1:
+        return cache
+    hypotheses = parents + torch.arange(batch, device=parents.device).unsqueeze(1) * num_beams
+    return select(cache, None, hypotheses.flatten())
+
+
+def select(cache: DecoderCache, rows: Tensor | None, hypotheses: Tensor) -> DecoderCache:
+    """The cache of some hypotheses, int64 places in [B * W].
+
+    Args:
+        cache: it is not changed.
+        rows: int64 [b], the sentences that they belong to; None keeps all.
+        hypotheses: in the order of `rows`, W to each.
+    """
+    cache = cache._replace(
+        self_keys=tuple(keys.index_select(0, hypotheses) for keys in cache.self_keys),
+        self_values=tuple(values.index_select(0, hypotheses) for values in cache.self_values),
+    )
+    if rows is None:
+        return cache
+    mask = cache.source_mask
     return cache._replace(
-        self_keys=tuple(keys.index_select(0, rows) for keys in cache.self_keys),
-        self_values=tuple(values.index_select(0, rows) for values in cache.self_values),
+        cross_keys=tuple(keys.index_select(0, rows) for keys in cache.cross_keys),
+        cross_values=tuple(values.index_select(0, rows) for values in cache.cross_values),
+        source_mask=None if mask is None else mask.index_select(0, rows),
     )
 
 

@@ -1,11 +1,11 @@
 """Attention as the exported graph computes it.
 
-Shapes: B batch, R = B * W rows of beams, W beams, L length, S source length, T tokens so far,
+Shapes: B batch, W beams, L length, S source length, P = T * W positions of all beams so far,
 H heads, D d_model, E = D / H.
 
 Two forms that give the same numbers: `FusedAttention` uses onnxruntime's own operator,
 `PortableAttention` only operators that every ONNX runtime has. Both take the projections as
-`[..., D]`; what they keep between steps is theirs to lay out.
+`[..., D]`.
 """
 
 import math
@@ -21,7 +21,7 @@ class Attention(Protocol):
 
     num_heads: int
 
-    def mask(self, source_mask: Tensor) -> Tensor:
+    def mask(self, source_mask: Tensor, dtype: torch.dtype) -> Tensor:
         """bool [B, S], True at real tokens -> the form that the methods below take."""
         ...
 
@@ -30,9 +30,27 @@ class Attention(Protocol):
         ...
 
     def step(
-        self, query: Tensor, key: Tensor, value: Tensor, past_key: Tensor, past_value: Tensor
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        past_key: Tensor,
+        past_value: Tensor,
+        reach: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """[R, D] three times and the past [R, H, T, E] twice -> [R, D] and the longer past."""
+        """A step of all beams.
+
+        Args:
+            query: [B, W, D].
+            key: likewise.
+            value: likewise.
+            past_key: [B, H, P, E], of all beams at all steps before.
+            past_value: likewise.
+            reach: float [B, 1, W, P + W], 0 where a beam's own past and present are, else -inf.
+
+        Returns:
+            [B, W, D] and the longer past, [B, H, P + W, E] twice.
+        """
         ...
 
     def cross(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
@@ -46,7 +64,7 @@ class FusedAttention:
     def __init__(self, num_heads: int) -> None:
         self.num_heads = num_heads
 
-    def mask(self, source_mask: Tensor) -> Tensor:
+    def mask(self, source_mask: Tensor, dtype: torch.dtype) -> Tensor:
         """As in `Attention`: int32 [B, S], 1 at real tokens."""
         return source_mask.to(torch.int32)
 
@@ -55,28 +73,25 @@ class FusedAttention:
         return self._attend([query, key, value, None, mask], query)
 
     def step(
-        self, query: Tensor, key: Tensor, value: Tensor, past_key: Tensor, past_value: Tensor
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        past_key: Tensor,
+        past_value: Tensor,
+        reach: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """As in `Attention`."""
-        rows, heads, past, width = past_key.shape
+        grown = [*past_key.shape[:2], reach.shape[3], past_key.shape[3]]
         context, keys, values = ops.symbolic_multi_out(
             "com.microsoft::MultiHeadAttention",
-            [
-                query.unsqueeze(1),
-                key.unsqueeze(1),
-                value.unsqueeze(1),
-                None,
-                None,
-                None,
-                past_key,
-                past_value,
-            ],
+            [query, key, value, None, None, reach, past_key, past_value],
             {"num_heads": self.num_heads},
             dtypes=[query.dtype] * 3,
-            shapes=[[rows, 1, heads * width], *[[rows, heads, past + 1, width]] * 2],
+            shapes=[list(query.shape), grown, grown],
             version=1,
         )
-        return context.squeeze(1), keys, values
+        return context, keys, values
 
     def cross(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         """As in `Attention`."""
@@ -99,30 +114,36 @@ class PortableAttention:
     def __init__(self, num_heads: int) -> None:
         self.num_heads = num_heads
 
-    def mask(self, source_mask: Tensor) -> Tensor:
-        """As in `Attention`: float32 [B, 1, 1, S], 0 at real tokens, else -inf."""
-        return torch.where(source_mask, 0.0, -torch.inf)[:, None, None]
+    def mask(self, source_mask: Tensor, dtype: torch.dtype) -> Tensor:
+        """As in `Attention`: [B, 1, 1, S] of the type, 0 at real tokens, else -inf."""
+        return torch.where(source_mask, 0.0, -torch.inf)[:, None, None].to(dtype)
 
     def encode(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         """As in `Attention`."""
         return self.cross(query, split_heads(key, self.num_heads), self._split(value), mask)
 
     def step(
-        self, query: Tensor, key: Tensor, value: Tensor, past_key: Tensor, past_value: Tensor
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        past_key: Tensor,
+        past_value: Tensor,
+        reach: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """As in `Attention`."""
-        keys = torch.cat([past_key, self._split(key.unsqueeze(1))], dim=2)
-        values = torch.cat([past_value, self._split(value.unsqueeze(1))], dim=2)
-        return self._attend(query.unsqueeze(1), keys, values, None).squeeze(1), keys, values
+        keys = torch.cat([past_key, self._split(key)], dim=2)
+        values = torch.cat([past_value, self._split(value)], dim=2)
+        return self._attend(query, keys, values, reach), keys, values
 
     def cross(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         """As in `Attention`."""
         return self._attend(query, key, value, mask)
 
-    def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         scale = 1 / math.sqrt(key.shape[-1])
         scores = (self._split(query) * scale) @ key.transpose(2, 3)  # [B, H, L, S]
-        weights = torch.softmax(scores if mask is None else scores + mask, dim=-1)
+        weights = torch.softmax(scores + mask, dim=-1)
         return (weights @ value).transpose(1, 2).flatten(2)
 
     def _split(self, x: Tensor) -> Tensor:

@@ -2,20 +2,22 @@
 
     source, max_length, length_penalty, beam_size, num_best
       -> Start (encoder, cross keys with values, first state)
-      -> Loop (Step: cached decoder, search)
-      -> Finish -> target, scores, lengths
+      -> Loop over phases (Loop over steps (Step: cached decoder, search) -> Settle)
+      -> target, scores, lengths
 
-The parts are exported by PyTorch one by one, then joined here. Weights stand once, in the outer
-graph, where the loop's body sees them too; what doesn't change from step to step (the cross keys,
-the plan of the search) the body reads from there as well, so that the loop carries only its state.
+The parts are exported by PyTorch one by one, then joined here. Weights stand once, in the graph
+around those that read them; what doesn't change from step to step (the cross keys,
+the plan of the search, whatever follows from them) the inner body reads from the outer one, so
+that a loop carries only what it changes.
 """
 
+import copy
 import hashlib
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import onnx
@@ -33,8 +35,11 @@ from transformer.export.interface import (
     examples,
     names,
 )
-from transformer.export.parts import Finish, Start, Step
+from transformer.export.parts import Settle, Start, Step
+from transformer.export.quantise import quantise
 from transformer.model.transformer import Transformer
+
+Precision = Literal["float32", "int8", "float16"]
 
 OPSET = 20
 IR_VERSION = 10
@@ -42,61 +47,124 @@ INPUTS = ["source", "max_length", "length_penalty", "beam_size", "num_best"]
 OUTPUTS = ["target", "scores", "lengths"]
 # What a step computes on the way, by its name in the loop's body; `with_logits` shows it.
 LOGITS = "logits"
+# The places in a phase that the next one keeps.
+ACTIVE = Value("active", torch.int64, ("active",))
 ATTENTION: dict[str, type[FusedAttention] | type[PortableAttention]] = {
     "fused": FusedAttention,
     "portable": PortableAttention,
 }
-# Tensors with fewer values stay inside the body, where the runtime folds them.
-MIN_SHARED_VALUES = 64
 TYPES = {
     torch.int64: TensorProto.INT64,
     torch.int32: TensorProto.INT32,
     torch.float32: TensorProto.FLOAT,
+    torch.float16: TensorProto.FLOAT16,
     torch.bool: TensorProto.BOOL,
 }
 
 
-def build_graph(
-    model: Transformer, *, source_pad: int, special: SpecialIds, attention: str
-) -> onnx.ModelProto:
-    """The whole translator; the same model gives the same bytes.
+def build_graphs(
+    model: Transformer,
+    *,
+    source_pad: int,
+    special: SpecialIds,
+    attention: str,
+    precisions: Sequence[Precision],
+) -> dict[Precision, onnx.ModelProto]:
+    """The whole translator in each precision; the same model gives the same bytes.
 
     Args:
         model: on the CPU in float32, in evaluation mode; it is not changed.
         source_pad: padding mark of the source vocabulary.
         special: marks of the target vocabulary.
         attention: "fused" or "portable", see `transformer.export.attention`.
+        precisions: float32; int8, see `transformer.export.quantise`; float16, whose scores are
+            float32 all the same.
 
     Returns:
-        A model whose inputs and outputs are:
+        Models whose inputs and outputs are:
         - source int64 [B, S], padded; max_length int64 [B]; length_penalty float32 [];
           beam_size int64 []; num_best int64 [], at most beam_size;
         - target int64 [B, N, T]; scores float32 [B, N]; lengths int64 [B, N], as in
           `transformer.decoding.beam.SearchResult`.
     """
+    is_fused = attention == "fused"
+    graphs = {}
+    for dtype, of_type in (
+        (torch.float32, ("float32", "int8")),
+        (torch.float16, ("float16",)),
+    ):
+        wanted = [precision for precision in precisions if precision in of_type]
+        if not wanted:
+            continue
+        parts = export_parts(model, dtype, source_pad, special, attention)
+        for precision in wanted:
+            start, step = parts.start, parts.step
+            if precision == "int8":
+                start, step = (quantise(part, is_fused=is_fused) for part in (start, step))
+            graphs[precision] = join(parts._replace(start=start, step=step), is_fused)
+    return graphs
+
+
+def export_parts(
+    model: Transformer,
+    dtype: torch.dtype,
+    source_pad: int,
+    special: SpecialIds,
+    attention: str,
+) -> "Parts":
+    """The parts of a model as ONNX graphs, its weights of the type."""
+    if dtype != torch.float32:
+        model = copy.deepcopy(model).to(dtype)
     form: Attention = ATTENTION[attention](model.config.num_heads)
-    real = torch.ones(2, 2, dtype=torch.bool)
-    faces = describe(model.config, model.projection.out_features, form.mask(real))
+    mask = form.mask(torch.ones(2, 2, dtype=torch.bool), dtype)
+    faces = describe(model.config, model.projection.out_features, mask, dtype)
     start = export_part(
         Start(model, form, source_pad, special),
         [faces.inputs],
-        [*names(faces.plan + faces.memory + faces.state), "empty", "go_on"],
+        names([*faces.plan, *faces.memory, *faces.state])
+        + ["empty_reach", "empty_past", *names([*faces.answers, *faces.rows])],
     )
     step = export_part(
         Step(model, form, special),
-        [faces.state, faces.cache, faces.plan, faces.memory],
-        ["next.go_on", *(f"next.{name}" for name in names(faces.state + faces.cache)), LOGITS],
+        [faces.plan, faces.memory, faces.state, faces.cache],
+        ["next.go_on", *names(renamed("next", faces.state + faces.cache)), LOGITS],
     )
-    finish = export_part(Finish(special), [faces.state, faces.plan], ["padded", *OUTPUTS[1:]])
-    return join(start, step, finish, faces, with_contrib=attention == "fused")
+    settle = export_part(
+        Settle(special),
+        [
+            [ACTIVE],
+            faces.answers,
+            faces.rows,
+            faces.plan,
+            faces.memory,
+            faces.state,
+            faces.cache,
+        ],
+        names(renamed("settled", faces.phase + faces.state + faces.cache)),
+        single=(0, 2),
+    )
+    return Parts(start, step, settle, faces)
 
 
 def export_part(
-    part: nn.Module, arguments: Sequence[list[Value]], output_names: list[str]
+    part: nn.Module,
+    arguments: Sequence[list[Value]],
+    output_names: list[str],
+    single: Sequence[int] = (),
 ) -> onnx.GraphProto:
-    """One part as an ONNX graph; several groups of values are passed as lists, one as arguments."""
-    groups = [examples(values) for values in arguments]
-    axes = [dynamic_axes(values) for values in arguments]
+    """One part as an ONNX graph.
+
+    Args:
+        part: a module; each of its arguments is a list of tensors, those of a single argument
+            excepted, which are its arguments themselves.
+        arguments: the values of each.
+        output_names: of the part's results, in order.
+        single: which arguments are a tensor, not a list of one.
+    """
+    groups: list[Any] = [examples(values) for values in arguments]
+    axes: list[Any] = [dynamic_axes(values) for values in arguments]
+    for index in single:
+        (groups[index],), (axes[index],) = groups[index], axes[index]
     is_flat = len(arguments) == 1
     with quiet():
         program = torch.onnx.export(
@@ -132,42 +200,42 @@ def quiet() -> Iterator[None]:
                 logger.setLevel(level)
 
 
-def join(
-    start: onnx.GraphProto,
-    step: onnx.GraphProto,
-    finish: onnx.GraphProto,
-    faces: Interface,
-    *,
-    with_contrib: bool,
-) -> onnx.ModelProto:
-    """Start, a loop around step, finish: as one model without names, paths or traces of ours."""
+class Parts(NamedTuple):
+    """The exported graphs, and what they hand to each other."""
+
+    start: onnx.GraphProto
+    step: onnx.GraphProto
+    settle: onnx.GraphProto
+    faces: Interface
+
+
+def join(parts: Parts, with_contrib: bool) -> onnx.ModelProto:
+    """Start, then phases of steps: as one model without names, paths or traces of ours."""
+    start, step, settle, faces = parts
     weights = Weights()
-    carried = faces.state + faces.cache
+    carried = faces.phase + faces.state + faces.cache
+    first = [*names(faces.phase + faces.state), "empty_reach"]
+    first += ["empty_past"] * (len(faces.cache) - 1)
     nodes = [
         helper.make_node("Range", ["zero", "beam_size", "one"], ["beams"]),
         helper.make_node("Range", ["zero", "num_best", "one"], ["places"]),
         *weights.take(start, "start/", names(faces.inputs)),
-        helper.make_node("ReduceMax", ["plan.max_lengths"], ["num_steps"], keepdims=0),
         helper.make_node(
             "Loop",
-            ["num_steps", "go_on", *names(faces.state), *["empty"] * len(faces.cache)],
-            [f"last.{name}" for name in names(carried)],
-            name="search",
-            body=loop_body(step, faces, weights),
+            ["", "true", *first],
+            names(renamed("last", carried)),
+            name="phases",
+            body=phase_body(step, settle, faces, weights),
         ),
-        *weights.take(
-            finish,
-            "finish/",
-            [*names(faces.state), *names(faces.plan)],
-            {name: f"last.{name}" for name in names(faces.state)},
-        ),
-        # Idle steps of a batch leave columns of padding behind.
-        helper.make_node("ReduceMax", ["lengths"], ["width"], keepdims=0),
+        # Steps that were idle for the row of most tokens left columns of padding behind.
+        helper.make_node("ReduceMax", ["last.answers.lengths"], ["width"], keepdims=0),
         helper.make_node("Reshape", ["width", "minus_one"], ["widths"]),
-        helper.make_node("Slice", ["padded", "zeros", "widths", "twos"], ["target"]),
+        helper.make_node("Slice", ["last.answers.target", "zeros", "widths", "twos"], ["target"]),
+        helper.make_node("Identity", ["last.answers.scores"], ["scores"]),
+        helper.make_node("Identity", ["last.answers.lengths"], ["lengths"]),
     ]
     numbers = {"zero": np.array(0), "one": np.array(1), "minus_one": np.array([-1])}
-    numbers |= {"zeros": np.array([0]), "twos": np.array([2])}
+    numbers |= {"zeros": np.array([0]), "twos": np.array([2]), "true": np.array(True)}
     extra = [onnx.numpy_helper.from_array(value, name) for name, value in numbers.items()]
     answers = [
         Value("target", torch.int64, ("batch", "num_best", "target_length")),
@@ -190,44 +258,161 @@ def join(
     return model
 
 
-def loop_body(step: onnx.GraphProto, faces: Interface, weights: "Weights") -> onnx.GraphProto:
-    """The step as the body of a `Loop`; what it doesn't carry it reads from the outer graph."""
-    carried = faces.state + faces.cache
-    go_on = Value("next.go_on", torch.bool, ())
-    outputs = [
-        value._replace(
-            name=f"next.{value.name}",
-            shape=tuple("grown_length" if a == "past_length" else a for a in value.shape),
-        )
-        for value in carried
+def phase_body(
+    step: onnx.GraphProto, settle: onnx.GraphProto, faces: Interface, weights: "Weights"
+) -> onnx.GraphProto:
+    """A phase as the body of the outer `Loop`: the steps, then what remains of the batch."""
+    stepped = faces.state + faces.cache
+    carried = faces.phase + stepped
+    # Within a body no name of the graph around it may be used again for something else.
+    inner = {name: f"phase.{name}" for name in names(carried)}
+    after = inner | {name: f"stepped.{name}" for name in names(stepped)}
+    constants = names(faces.constants)
+    tensors: list[TensorProto] = []
+    hoisted, body = step_body(step, faces, inner, weights, tensors)
+    nodes = [
+        *hoisted,
+        helper.make_node(
+            "Loop",
+            ["", "true", *(inner[name] for name in names(stepped))],
+            [after[name] for name in names(stepped)],
+            name="steps",
+            body=body,
+        ),
+        helper.make_node("Not", [after["state.is_row_done"]], ["is_active"]),
+        helper.make_node("NonZero", ["is_active"], ["active_2d"]),
+        helper.make_node("Reshape", ["active_2d", "minus_one"], [ACTIVE.name]),
+        *weights.take(settle, "settle/", [ACTIVE.name, *after, *constants], after, tensors),
+        helper.make_node("Size", [ACTIVE.name], ["num_active"]),
+        helper.make_node("Cast", ["num_active"], ["phase.go_on"], to=TensorProto.BOOL),
     ]
-    local: list[TensorProto] = []
-    invariant = names(faces.plan + faces.memory)
-    # Within a body no name of the outer graph may be used again for something else.
-    inner = {name: f"before.{name}" for name in names(carried)}
-    nodes = weights.take(step, "step/", [*inner, *invariant], inner, local)
     return helper.make_graph(
         nodes,
-        "step",
+        "phase",
         [
-            tensor_info(Value("iteration", torch.int64, ())),
-            tensor_info(Value("go_on_before", torch.bool, ())),
+            *loop_inputs("phase"),
             *(tensor_info(value._replace(name=inner[value.name])) for value in carried),
         ],
-        [tensor_info(value) for value in (go_on, *outputs)],
-        local,
+        [
+            tensor_info(Value("phase.go_on", torch.bool, ())),
+            *(tensor_info(varied(value)) for value in renamed("settled", carried)),
+        ],
+        tensors,
     )
 
 
+def step_body(
+    step: onnx.GraphProto,
+    faces: Interface,
+    outer: Mapping[str, str],
+    weights: "Weights",
+    tensors: list[TensorProto],
+) -> tuple[list[onnx.NodeProto], onnx.GraphProto]:
+    """The step as the body of the inner `Loop`, and what of it is the same for all steps.
+
+    The step's weights go to `tensors`, for the graph around the loop: onnxruntime packs a weight
+    for its products once, ahead of time, if the loop reads it from the next graph, not the one
+    after that.
+
+    Returns:
+        Nodes for the graph around the loop, and the body.
+    """
+    carried = faces.state + faces.cache
+    inner = {name: f"before.{name}" for name in names(carried)}
+    table = {**outer, **inner}
+    nodes = weights.take(step, "step/", [*table, *names(faces.constants)], table, tensors)
+    measure_invariants(nodes, faces, table)
+    varying = {*inner.values()}
+    hoisted, rest = [], []
+    for node in nodes:
+        if varying.isdisjoint(node.input):
+            hoisted.append(node)
+        else:
+            rest.append(node)
+            varying.update(node.output)
+    body = helper.make_graph(
+        rest,
+        "step",
+        [
+            *loop_inputs("step"),
+            *(tensor_info(value._replace(name=inner[value.name])) for value in carried),
+        ],
+        [
+            tensor_info(Value("next.go_on", torch.bool, ())),
+            *(tensor_info(varied(value)) for value in renamed("next", carried)),
+        ],
+    )
+    return hoisted, body
+
+
+def measure_invariants(
+    nodes: Sequence[onnx.NodeProto], faces: Interface, table: Mapping[str, str]
+) -> None:
+    """Lets the sizes of what a loop carries be taken from what it doesn't, where they are equal.
+
+    The exporter takes the size of an axis from any value that has it. An axis of one name has one
+    size, and what follows from an invariant one can be computed before the loop.
+    """
+    still = {
+        axis: (table.get(value.name, value.name), index)
+        for value in [*faces.plan, *faces.answers]
+        for index, axis in enumerate(value.shape)
+        if axis in ("batch", "beams", "places")
+    }
+    carried = {table[value.name]: value.shape for value in faces.state + faces.cache}
+    for node in nodes:
+        if node.op_type != "Shape" or node.input[0] not in carried:
+            continue
+        shape = carried[node.input[0]]
+        at = {attribute.name: attribute.i for attribute in node.attribute}
+        start, end = at.get("start", 0), at.get("end", len(shape))
+        if end == start + 1 and shape[start] in still:
+            node.input[0], start = still[str(shape[start])]
+            for attribute in node.attribute:
+                attribute.i = start if attribute.name == "start" else start + 1
+
+
+def loop_inputs(name: str) -> list[onnx.ValueInfoProto]:
+    """What a `Loop` tells its body: the number of the iteration, whether it was to run."""
+    return [
+        tensor_info(Value(f"{name}.iteration", torch.int64, ())),
+        tensor_info(Value(f"{name}.is_wanted", torch.bool, ())),
+    ]
+
+
+def renamed(prefix: str, values: Sequence[Value]) -> list[Value]:
+    """The values under a name that tells where they are in their way through the loops."""
+    return [value._replace(name=f"{prefix}.{value.name}") for value in values]
+
+
+def varied(value: Value) -> Value:
+    """The value with other names for the axes that an iteration changes."""
+    changing = ("batch", "hypotheses", "pool", "past", "past_steps", "answer_length")
+    axes = {axis: f"next_{axis}" for axis in changing}
+    return value._replace(shape=tuple(axes.get(axis, axis) for axis in value.shape))
+
+
 def with_logits(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy with one more output, `logits` float32 [T, B, W, V]: what each step computed."""
+    """A copy with one more output: `logits`, what each step computed.
+
+    float32 [1, T, 1, W, V] for a batch of one; a larger one may change from phase to phase, and
+    has none.
+    """
     shown = onnx.ModelProto()
     shown.CopyFrom(model)
-    (loop,) = (node for node in shown.graph.node if node.op_type == "Loop")
-    (body,) = (attribute.g for attribute in loop.attribute if attribute.name == "body")
-    body.output.append(helper.make_tensor_value_info(LOGITS, TensorProto.FLOAT, None))
-    loop.output.append(LOGITS)
-    shown.graph.output.append(helper.make_tensor_value_info(LOGITS, TensorProto.FLOAT, None))
+    graph = shown.graph
+    for name in ("phases", "steps"):
+        (loop,) = (node for node in graph.node if node.name == name)
+        (body,) = (attribute.g for attribute in loop.attribute if attribute.name == "body")
+        # A body's further outputs are gathered over its iterations.
+        inner = LOGITS if name == "steps" else f"{LOGITS}.phase"
+        outer = f"{LOGITS}.phase" if name == "steps" else f"{LOGITS}.all"
+        body.output.append(helper.make_tensor_value_info(inner, TensorProto.FLOAT, None))
+        loop.output.append(outer)
+        graph = body
+    shown.graph.output.append(
+        helper.make_tensor_value_info(f"{LOGITS}.all", TensorProto.FLOAT, None)
+    )
     return shown
 
 
@@ -253,35 +438,34 @@ class Weights:
             prefix: put before the names of inner values.
             inputs: the part's inputs as the joined graph calls them; the exporter keeps names.
             renamed: other names for some of them.
-            local: takes the small tensors, if given; without it they go to the outer graph.
+            local: takes the tensors that the outer graph doesn't have yet, if given; without it
+                they go there.
         """
         table = {name: name for name in (*inputs, *(value.name for value in part.output))}
         table |= renamed or {}
         table[""] = ""  # an optional input left out
         for tensor in part.initializer:
-            values = 1
-            for size in tensor.dims:
-                values *= size
             is_output = tensor.name in table
-            if local is not None and values < MIN_SHARED_VALUES:
-                table[tensor.name] = prefix + tensor.name
-                local.append(plain_tensor(tensor, prefix + tensor.name))
-                continue
             name = table[tensor.name] if is_output else prefix + tensor.name
-            table[tensor.name] = self._keep(tensor, name, is_shared=not is_output)
+            table[tensor.name] = self._keep(tensor, name, not is_output, local)
         for node in part.node:
             for name in node.output:
                 table.setdefault(name, prefix + name)
         return [plain_node(node, table) for node in part.node]
 
-    def _keep(self, tensor: TensorProto, name: str, is_shared: bool) -> str:
+    def _keep(
+        self, tensor: TensorProto, name: str, is_shared: bool, local: list[TensorProto] | None
+    ) -> str:
         plain = plain_tensor(tensor, name)
         digest = hashlib.sha256(plain.raw_data).hexdigest()
         key = (plain.data_type, tuple(plain.dims), digest)
         if is_shared and key in self._names:
             return self._names[key]
-        self._names.setdefault(key, name)
-        self.tensors.append(plain)
+        if local is None:
+            self._names.setdefault(key, name)
+            self.tensors.append(plain)
+        else:
+            local.append(plain)
         return name
 
 

@@ -9,11 +9,11 @@ from torch import Tensor
 from transformer.model.config import ModelConfig
 
 # An example for the exporter: no two axes alike, none of length 1, which it would take as fixed.
-EXAMPLE_SIZES = {"batch": 3, "beams": 5, "places": 2, "source_length": 7}
-EXAMPLE_SIZES |= {"rows": 15, "pool": 21, "past_length": 4}
+EXAMPLE_SIZES = {"whole": 5, "batch": 3, "active": 2, "beams": 4, "places": 2}
+EXAMPLE_SIZES |= {"source_length": 7, "pool": 18, "hypotheses": 12, "past_steps": 6, "past": 24, "answer_length": 3}
 PAIR = ("key", "value")
 # Axes that the exporter is told to be equal wherever they stand; it infers how others follow.
-SHARED_AXES = ("batch", "beams", "places", "source_length")
+SHARED_AXES = ("whole", "batch", "active", "beams", "places", "source_length")
 
 
 class Value(NamedTuple):
@@ -31,17 +31,39 @@ class Interface(NamedTuple):
     plan: list[Value]
     memory: list[Value]  # of the source: the mask, then a cross key and value per layer
     state: list[Value]
-    cache: list[Value]
+    cache: list[Value]  # `reach`, then a key and value per layer
+    answers: list[Value]
+    rows: list[Value]  # one: which rows of the batch this phase has
+
+    @property
+    def constants(self) -> list[Value]:
+        """The part of the plan that stays the same in all phases."""
+        return [value for value in self.plan if "batch" not in value.shape]
+
+    @property
+    def phase(self) -> list[Value]:
+        """What a phase hands to the next, the steps aside."""
+        varying = [value for value in self.plan if "batch" in value.shape]
+        return [*self.answers, *self.rows, *varying, *self.memory]
 
 
-def describe(config: ModelConfig, target_vocab_size: int, mask: Tensor) -> Interface:
-    """The interface of a model; `mask` is an example of the attention's mask, [B, ..., S]."""
+def describe(
+    config: ModelConfig, target_vocab_size: int, mask: Tensor, dtype: torch.dtype
+) -> Interface:
+    """The interface of a model.
+
+    Args:
+        config: its shape.
+        target_vocab_size: of its target side.
+        mask: an example of the attention's mask, [B, ..., S].
+        dtype: of its weights, and so of its keys and values; scores are float32 in any case.
+    """
     whole, real, truth = torch.int64, torch.float32, torch.bool
     heads, width = config.num_heads, config.d_model // config.num_heads
     layers = range(config.num_decoder_layers)
     middle = [1] * (mask.dim() - 2)
     source = ("batch", heads, "source_length", width)
-    past = ("rows", heads, "past_length", width)
+    past = ("batch", heads, "past", width)
     return Interface(
         inputs=[
             Value("source", whole, ("batch", "source_length")),
@@ -61,7 +83,7 @@ def describe(config: ModelConfig, target_vocab_size: int, mask: Tensor) -> Inter
         ],
         memory=[
             Value("source_mask", mask.dtype, ("batch", *middle, "source_length")),
-            *(Value(f"cross_{kind}_{i}", real, source) for i in layers for kind in PAIR),
+            *(Value(f"cross_{kind}_{i}", dtype, source) for i in layers for kind in PAIR),
         ],
         state=[
             Value("state.num_steps", whole, ()),
@@ -70,9 +92,18 @@ def describe(config: ModelConfig, target_vocab_size: int, mask: Tensor) -> Inter
             Value("state.live_scores", real, ("batch", "beams")),
             Value("state.finished_scores", real, ("batch", "places")),
             Value("state.is_row_done", truth, ("batch",)),
-            Value("state.sequences", whole, ("pool", "past_length")),
+            Value("state.sequences", whole, ("pool", "past_steps")),
         ],
-        cache=[Value(f"past_{kind}_{i}", real, past) for i in layers for kind in PAIR],
+        cache=[
+            Value("reach", dtype, ("hypotheses", "past")),
+            *(Value(f"past_{kind}_{i}", dtype, past) for i in layers for kind in PAIR),
+        ],
+        answers=[
+            Value("answers.target", whole, ("whole", "places", "answer_length")),
+            Value("answers.scores", real, ("whole", "places")),
+            Value("answers.lengths", whole, ("whole", "places")),
+        ],
+        rows=[Value("rows", whole, ("batch",))],
     )
 
 

@@ -8,7 +8,6 @@ from transformer.decoding.beam import (
     SearchState,
     SpecialIds,
     init_state,
-    is_done,
     length_weight,
     step,
 )
@@ -54,7 +53,7 @@ def smallest_margin(
     )
     cache = model.start(model.encode(ids, None), None, beam_size)
     margin = float("inf")
-    while not is_done(state):
+    while not state.is_row_done:
         logits, cache = model.step(state.tokens, reorder(cache, state.parents))
         after = step(logits, state, plan, special)
         margin = min(margin, _step_margin(logits, state, after, plan, special))

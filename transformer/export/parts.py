@@ -1,21 +1,26 @@
-"""The three parts of the translator that PyTorch's exporter turns into ONNX.
+"""The parts of the translator that PyTorch's exporter turns into ONNX.
 
-`Start` runs once, `Step` is the body of the loop, `Finish` runs once after it. They share the
-model's own modules and the steps of `transformer.decoding.beam`; only attention is written for
-export, and weights are applied to rows [rows, D], so that each product is one `Gemm`.
+`Start` runs once, `Step` is the body of the inner loop, `Settle` ends a phase of the search. They
+share the model's own modules and the functions of `transformer.decoding.beam`; only attention is
+written for export.
 
-Shapes: B batch, S source length, W beams, N hypotheses to return, R = B * W, D d_model, H heads,
-E = D / H, T tokens so far.
+The cache of a decoding step holds the keys and values of all beams at all steps, and grows at its
+end alone: which of them a hypothesis descends from is told by `reach`, the one thing that a change
+of beams moves.
+
+Shapes: B batch, b rows of the present phase, S source length, W beams, N hypotheses to return,
+D d_model, H heads, E = D / H, P = T * W positions after T steps.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import cast
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer.decoding import beam
-from transformer.decoding.beam import SearchPlan, SearchState, SpecialIds
+from transformer.decoding.beam import SearchPlan, SearchResult, SearchState, SpecialIds
 from transformer.decoding.search import visible
 from transformer.export.attention import Attention, split_heads
 from transformer.model.layers import DecoderLayer, EncoderLayer
@@ -54,22 +59,20 @@ class Start(nn.Module):
         """Args as in `beam.init_state`, source int64 [B, S].
 
         Returns:
-            `SearchPlan`, the mask, a cross key and value per layer, `SearchState`, an empty
-            self-attention cache, whether the loop is to run (bool []).
+            `SearchPlan`, the mask, a cross key and value per layer, `SearchState`, the empty
+            `reach` and cache, `SearchResult` without answers, the rows int64 [B].
         """
         has_source, source_mask = visible(source != self.source_pad)
-        mask = self.attention.mask(source_mask)
-        batch, length = source.shape
-        x = self.embedding(source).flatten(0, 1)  # [B * S, D]
+        x = self.embedding(source)  # [B, S, D]
+        mask = self.attention.mask(source_mask, x.dtype)
         for layer in cast(Iterable[EncoderLayer], self.layers):
-            x = self._encode(layer, x, mask, batch, length)
+            x = self._encode(layer, x, mask)
         x = self.norm(x)
         cross = []
         for index in range(self.num_decoder_layers):
             weight = self.get_buffer(f"key_value_weight_{index}")
             pair = F.linear(x, weight, self.get_buffer(f"key_value_bias_{index}"))
             for part in pair.chunk(2, dim=-1):
-                part = part.reshape(batch, length, part.shape[-1])
                 cross.append(split_heads(part, self.attention.num_heads))  # [B, H, S, E]
         plan, state = beam.init_state(
             has_source,
@@ -80,27 +83,23 @@ class Start(nn.Module):
             self.vocab_size,
             self.special,
         )
-        # [R, H, 0, E], from tensors at hand so that R needs no name of its own.
-        width = x.shape[-1] // self.attention.num_heads
-        empty = state.live_scores.reshape(-1, 1, 1, 1)[:, :, :0]
-        empty = empty.expand(-1, self.attention.num_heads, 0, width)
-        return (*plan, mask, *cross, *state, empty, ~beam.is_done(state))
+        reach = state.live_scores.reshape(-1, 1)[:, :0].to(x.dtype)
+        answers = beam.finish(state, plan, self.special)
+        rows = torch.ones_like(max_lengths).cumsum(0) - 1
+        return (*plan, mask, *cross, *state, reach, cross[0][:, :, :0], *answers, rows)
 
-    def _encode(
-        self, layer: EncoderLayer, x: Tensor, mask: Tensor, batch: int, length: int
-    ) -> Tensor:
+    def _encode(self, layer: EncoderLayer, x: Tensor, mask: Tensor) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            projected = layer.self_attention.query_key_value(x).chunk(3, dim=-1)
-            query, key, value = (part.reshape(batch, length, -1) for part in projected)
+            query, key, value = layer.self_attention.query_key_value(x).chunk(3, dim=-1)
             context = self.attention.encode(query, key, value, mask)
-            return layer.self_attention.output(context.flatten(0, 1))  # type: ignore[no-any-return]
+            return layer.self_attention.output(context)  # type: ignore[no-any-return]
 
         x = layer.self_attention_residual(x, attend)
         return layer.feed_forward_residual(x, layer.feed_forward)  # type: ignore[no-any-return]
 
 
 class Step(nn.Module):
-    """One decoding step: the cache follows its hypotheses, the decoder runs, the search chooses."""
+    """One decoding step: the decoder runs, the search chooses, `reach` follows the hypotheses."""
 
     def __init__(self, model: Transformer, attention: Attention, special: SpecialIds) -> None:
         super().__init__()
@@ -118,59 +117,59 @@ class Step(nn.Module):
 
     def forward(
         self,
-        state: Sequence[Tensor],
-        cache: Sequence[Tensor],
         plan: Sequence[Tensor],
         memory: Sequence[Tensor],
+        state: Sequence[Tensor],
+        cache: Sequence[Tensor],
     ) -> tuple[Tensor, ...]:
-        """State, self-attention cache, plan, mask with cross keys and values, as `Start` gave them.
+        """Plan, mask with cross keys and values, state, `reach` with the self-attention cache.
 
         Returns:
-            Whether to go on (bool []), the new state, the new cache, the logits [B, W, V].
+            Whether the phase goes on (bool []), the new state, `reach`, cache, the logits
+            [b, W, V].
         """
-        before = SearchState(*state)
-        logits, cache = self.logits(before, cache, memory)
-        after = beam.step(logits, before, SearchPlan(*plan), self.special)
-        return (~beam.is_done(after), *after, *cache, logits)
+        at, before = SearchPlan(*plan), SearchState(*state)
+        batch, num_beams = at.max_lengths.shape[0], at.beams.shape[1]
+        own = torch.where(at.beams == at.beams.transpose(0, 1), 0.0, -torch.inf)  # [W, W]
+        own = own.expand(batch, -1, -1).flatten(0, 1).to(cache[0].dtype)  # [b * W, W]
+        reach = torch.cat([cache[0], own], dim=1)  # [b * W, P + W]
+        by_beam = reach.reshape(batch, 1, num_beams, -1)
+        logits, grown = self.logits(before, cache[1:], memory, by_beam)
+        after = beam.step(logits, before, at, self.special)
+        hypotheses = (after.parents + at.beam_offsets).reshape(-1)
+        reach = reach.index_select(0, hypotheses)
+        return (~beam.is_phase_over(after), *after, reach, *grown, logits)
 
     def logits(
-        self,
-        state: SearchState,
-        cache: Sequence[Tensor],
-        memory: Sequence[Tensor],
+        self, state: SearchState, cache: Sequence[Tensor], memory: Sequence[Tensor], reach: Tensor
     ) -> tuple[Tensor, list[Tensor]]:
-        """The next tokens' logits [B, W, V] and the cache with this step."""
-        batch, num_beams = state.tokens.shape
+        """The next tokens' logits [b, W, V] and the cache with this step."""
         mask, *cross = memory
-        rows = state.parents.reshape(-1)
-        x = self.embedding.tokens(state.tokens.reshape(-1)) * self.embedding.scale  # [R, D]
+        x = self.embedding.tokens(state.tokens) * self.embedding.scale  # [b, W, D]
         if self.embedding.positions is not None:
             x = x + self.embedding.positions.index_select(0, state.num_steps.reshape(1))
         longer = []
         for index, layer in enumerate(cast(Iterable[DecoderLayer], self.layers)):
-            pasts = [past.index_select(0, rows) for past in cache[2 * index : 2 * index + 2]]
-            keys = cross[2 * index : 2 * index + 2]
-            x, grown = self._decode(index, layer, x, pasts, keys, mask, batch, num_beams)
+            pair = slice(2 * index, 2 * index + 2)
+            x, grown = self._decode(index, layer, x, cache[pair], cross[pair], mask, reach)
             longer += grown
-        logits = self.projection(self.norm(x))
-        return logits.reshape(batch, num_beams, -1), longer
+        return self.projection(self.norm(x)), longer
 
     def _decode(
         self,
         index: int,
         layer: DecoderLayer,
         x: Tensor,
-        pasts: Sequence[Tensor],
+        past: Sequence[Tensor],
         cross: Sequence[Tensor],
         mask: Tensor,
-        batch: int,
-        num_beams: int,
+        reach: Tensor,
     ) -> tuple[Tensor, list[Tensor]]:
         grown: list[Tensor] = []
 
         def attend_to_past(x: Tensor) -> Tensor:
             query, key, value = layer.self_attention.query_key_value(x).chunk(3, dim=-1)
-            context, keys, values = self.attention.step(query, key, value, *pasts)
+            context, keys, values = self.attention.step(query, key, value, *past, reach)
             grown.extend([keys, values])
             return layer.self_attention.output(context)  # type: ignore[no-any-return]
 
@@ -180,25 +179,47 @@ class Step(nn.Module):
                 self.get_buffer(f"query_weight_{index}"),
                 self.get_buffer(f"query_bias_{index}"),
             )
-            query = query.reshape(batch, num_beams, -1)
             context = self.attention.cross(query, cross[0], cross[1], mask)
-            return layer.cross_attention.output(context.flatten(0, 1))  # type: ignore[no-any-return]
+            return layer.cross_attention.output(context)  # type: ignore[no-any-return]
 
         x = layer.self_attention_residual(x, attend_to_past)
         x = layer.cross_attention_residual(x, attend_to_source)
         return layer.feed_forward_residual(x, layer.feed_forward), grown
 
 
-class Finish(nn.Module):
-    """The best hypotheses of a search that is done."""
+class Settle(nn.Module):
+    """The end of a phase: its answers are collected, and the rows that go on are narrowed to."""
 
     def __init__(self, special: SpecialIds) -> None:
         super().__init__()
         self.special = special
 
-    def forward(self, state: Sequence[Tensor], plan: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """State, plan -> target int64 [B, N, T], scores float32 [B, N], lengths int64 [B, N]."""
-        return tuple(beam.finish(SearchState(*state), SearchPlan(*plan), self.special))
+    def forward(
+        self,
+        active: Tensor,
+        answers: Sequence[Tensor],
+        rows: Tensor,
+        plan: Sequence[Tensor],
+        memory: Sequence[Tensor],
+        state: Sequence[Tensor],
+        cache: Sequence[Tensor],
+    ) -> tuple[Tensor, ...]:
+        """`active`, int64, are the places in the phase that aren't done; the others as above.
+
+        Returns:
+            `SearchResult` of the whole batch, then the rows of the next phase, what varies of
+            their plan, their memory, state, `reach` and cache.
+        """
+        at, now = SearchPlan(*plan), SearchState(*state)
+        found = beam.finish(now, at, self.special)
+        collected = beam.collect(SearchResult(*answers), rows, found, self.special)
+        at, now = beam.narrow(at, now, active)
+        varying = (at.max_lengths, at.final_weights, at.beam_offsets, at.pool_offsets)
+        rows, *kept = [value.index_select(0, active) for value in (rows, *memory)]
+        hypotheses = (active.unsqueeze(1) * at.beams.shape[1] + at.beams).flatten()
+        reach = cache[0].index_select(0, hypotheses)
+        pasts = [value.index_select(0, active) for value in cache[1:]]
+        return (*collected, rows, *varying, *kept, *now, reach, *pasts)
 
 
 def decoder_layers(model: Transformer) -> Iterable[DecoderLayer]:
