@@ -28,7 +28,9 @@ def search_without_cache(model, source, mask, beam_size, max_length, special):
         hidden = model.decode(target, memory, mask)[:, -1]
         logits = model.project(hidden).unflatten(0, (-1, beam_size))
         state = step(logits, state, plan, special)
-        target = torch.cat([target[(state.parents + plan.beam_offsets).flatten()], state.tokens.reshape(-1, 1)], 1)
+        target = torch.cat(
+            [target[(state.parents + plan.beam_offsets).flatten()], state.tokens.reshape(-1, 1)], 1
+        )
     return state
 
 

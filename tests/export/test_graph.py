@@ -150,7 +150,8 @@ def test_padding_alone_gives_empty_answers(fused):
 def test_interface_is_as_documented(fused_graph):
     assert [value.name for value in fused_graph.graph.input] == INPUTS
     assert [value.name for value in fused_graph.graph.output] == OUTPUTS
-    assert [node.op_type for node in fused_graph.graph.node].count("Loop") == 1
+    names = [graph.name for graph in graphs_within(fused_graph.graph)]
+    assert names == ["translator", "beam", "phase", "step", "greedy", "greedy_step"]
 
 
 def test_portable_form_has_standard_operators_only(portable_graph, portable_graphs):
@@ -161,21 +162,19 @@ def test_portable_form_has_standard_operators_only(portable_graph, portable_grap
 
 
 def graphs_within(graph):
-    """The graph, the phases' body, the steps' body."""
+    """The graph, then those that its nodes hold, each before those within it."""
     found = [graph]
     for node in graph.node:
-        for attribute in node.attribute:
+        for attribute in sorted(node.attribute, key=lambda attribute: attribute.name):
             if attribute.HasField("g"):
                 found += graphs_within(attribute.g)
     return found
 
 
-def test_names_in_the_loops_are_their_own(fused_graphs):
+def test_names_are_used_once(fused_graphs):
     for model in fused_graphs.values():
-        graphs = graphs_within(model.graph)
-        assert [graph.name for graph in graphs] == ["translator", "phase", "step"]
         every = []
-        for graph in graphs:
+        for graph in graphs_within(model.graph):
             every += [value.name for value in (*graph.input, *graph.initializer)]
             every += [name for node in graph.node for name in node.output if name]
         assert len(every) == len(set(every))
@@ -184,21 +183,22 @@ def test_names_in_the_loops_are_their_own(fused_graphs):
 def test_a_step_reads_its_weights_from_the_graph_around_it(shared_graphs):
     """Only from there does onnxruntime pack them ahead of time."""
     for model in shared_graphs.values():
-        _, phase, step = graphs_within(model.graph)
-        assert not step.initializer
-        near = {tensor.name for tensor in phase.initializer}
-        near |= {name for node in phase.node for name in node.output}
-        products = [node for node in step.node if "MatMul" in node.op_type]
-        assert len(products) == 2 * 6 + 1
-        assert {node.input[1] for node in products} <= near
+        _, _, phase, step, greedy, greedy_step = graphs_within(model.graph)
+        for outer, inner in ((phase, step), (greedy, greedy_step)):
+            assert not inner.initializer
+            near = {name for node in outer.node for name in node.output}
+            products = [node for node in inner.node if "MatMul" in node.op_type]
+            assert len(products) == 2 * 6 + 1
+            assert {node.input[1] for node in products} <= near
 
 
 def test_what_no_step_changes_is_computed_before_them(fused_graph):
-    _, phase, step = graphs_within(fused_graph.graph)
-    carried = {value.name for value in step.input}
-    for node in step.node:
-        assert not carried.isdisjoint(node.input)
-        carried.update(node.output)
+    graphs = {graph.name: graph for graph in graphs_within(fused_graph.graph)}
+    for name in ("step", "greedy_step"):
+        carried = {value.name for value in graphs[name].input}
+        for node in graphs[name].node:
+            assert not carried.isdisjoint(node.input)
+            carried.update(node.output)
 
 
 def test_weights_are_stored_once(shared_model, shared_graph, model, fused_graph):
@@ -206,8 +206,8 @@ def test_weights_are_stored_once(shared_model, shared_graph, model, fused_graph)
         buffers = sum(buffer.numel() for buffer in one.buffers())
         weights = 4 * (one.num_parameters() + buffers)
         assert 0 < len(serialise(graph)) - weights < 80_000
-    table = [t for t in shared_graph.graph.initializer if list(t.dims) == [400, 64]]
-    assert len(table) == 1
+    shapes = [list(tensor.dims) for tensor in shared_graph.graph.initializer]
+    assert shapes.count([400, 64]) == 1
 
 
 def test_bytes_hold_no_paths(fused_graph):

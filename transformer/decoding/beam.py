@@ -221,9 +221,7 @@ def collect(
     )
 
 
-def narrow(
-    plan: SearchPlan, state: SearchState, rows: Tensor
-) -> tuple[SearchPlan, SearchState]:
+def narrow(plan: SearchPlan, state: SearchState, rows: Tensor) -> tuple[SearchPlan, SearchState]:
     """Plan and state of some rows alone, int64 [b]: the next phase."""
     batch, num_beams = state.tokens.shape
     pool_size = state.finished_scores.shape[1] + num_beams

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from transformer.decoding import greedy
 from transformer.decoding.beam import (
     SearchPlan,
     SearchResult,
@@ -60,10 +61,14 @@ def search(
             f"{model.config.max_positions}; ask for less"
         )
     device = source.device
+    penalty = torch.tensor(length_penalty, dtype=torch.float32, device=device)
+    if len(source) == beam_size == 1:
+        cache = model.start(model.encode(source, source_mask), source_mask, 1)
+        return _search_greedily(model, cache, max_lengths * has_source, penalty, special)
     plan, state = init_state(
         has_source,
         max_lengths,
-        torch.tensor(length_penalty, dtype=torch.float32, device=device),
+        penalty,
         torch.arange(beam_size, device=device),
         torch.arange(num_best, device=device),
         model.projection.out_features,
@@ -81,6 +86,22 @@ def search(
         cache = select(cache, active, hypotheses.flatten())
         rows = rows[active]
     return answers._replace(target=answers.target[:, :, : int(answers.lengths.max())])
+
+
+def _search_greedily(
+    model: Transformer,
+    cache: DecoderCache,
+    max_length: Tensor,
+    length_penalty: Tensor,
+    special: SpecialIds,
+) -> SearchResult:
+    state = greedy.init_state(max_length, special)
+    taken = [state.token[:0]]
+    while greedy.goes_on(state, max_length, special):
+        logits, cache = model.step(state.token, cache)
+        state = greedy.step(logits, state, special)
+        taken.append(state.token)
+    return greedy.finish(torch.cat(taken), state.total, length_penalty)
 
 
 def _run_phase(

@@ -36,7 +36,7 @@ class Attention(Protocol):
         value: Tensor,
         past_key: Tensor,
         past_value: Tensor,
-        reach: Tensor,
+        reach: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """A step of all beams.
 
@@ -46,7 +46,8 @@ class Attention(Protocol):
             value: likewise.
             past_key: [B, H, P, E], of all beams at all steps before.
             past_value: likewise.
-            reach: float [B, 1, W, P + W], 0 where a beam's own past and present are, else -inf.
+            reach: float [B, 1, W, P + W], 0 where a beam's own past and present are, else -inf;
+                None for a single beam, to which all of it belongs.
 
         Returns:
             [B, W, D] and the longer past, [B, H, P + W, E] twice.
@@ -79,10 +80,11 @@ class FusedAttention:
         value: Tensor,
         past_key: Tensor,
         past_value: Tensor,
-        reach: Tensor,
+        reach: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """As in `Attention`."""
-        grown = [*past_key.shape[:2], reach.shape[3], past_key.shape[3]]
+        batch, heads, past, width = past_key.shape
+        grown = [batch, heads, past + query.shape[1], width]
         context, keys, values = ops.symbolic_multi_out(
             "com.microsoft::MultiHeadAttention",
             [query, key, value, None, None, reach, past_key, past_value],
@@ -129,7 +131,7 @@ class PortableAttention:
         value: Tensor,
         past_key: Tensor,
         past_value: Tensor,
-        reach: Tensor,
+        reach: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """As in `Attention`."""
         keys = torch.cat([past_key, self._split(key)], dim=2)
@@ -140,10 +142,10 @@ class PortableAttention:
         """As in `Attention`."""
         return self._attend(query, key, value, mask)
 
-    def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         scale = 1 / math.sqrt(key.shape[-1])
         scores = (self._split(query) * scale) @ key.transpose(2, 3)  # [B, H, L, S]
-        weights = torch.softmax(scores + mask, dim=-1)
+        weights = torch.softmax(scores if mask is None else scores + mask, dim=-1)
         return (weights @ value).transpose(1, 2).flatten(2)
 
     def _split(self, x: Tensor) -> Tensor:

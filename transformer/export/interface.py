@@ -10,7 +10,8 @@ from transformer.model.config import ModelConfig
 
 # An example for the exporter: no two axes alike, none of length 1, which it would take as fixed.
 EXAMPLE_SIZES = {"whole": 5, "batch": 3, "active": 2, "beams": 4, "places": 2}
-EXAMPLE_SIZES |= {"source_length": 7, "pool": 18, "hypotheses": 12, "past_steps": 6, "past": 24, "answer_length": 3}
+EXAMPLE_SIZES |= {"source_length": 7, "pool": 18, "hypotheses": 12}
+EXAMPLE_SIZES |= {"past_steps": 6, "past": 24, "answer_length": 3}
 PAIR = ("key", "value")
 # Axes that the exporter is told to be equal wherever they stand; it infers how others follow.
 SHARED_AXES = ("whole", "batch", "active", "beams", "places", "source_length")
@@ -34,6 +35,7 @@ class Interface(NamedTuple):
     cache: list[Value]  # `reach`, then a key and value per layer
     answers: list[Value]
     rows: list[Value]  # one: which rows of the batch this phase has
+    greedy: list[Value]  # the state of a greedy search
 
     @property
     def constants(self) -> list[Value]:
@@ -104,6 +106,11 @@ def describe(
             Value("answers.lengths", whole, ("whole", "places")),
         ],
         rows=[Value("rows", whole, ("batch",))],
+        greedy=[
+            Value("greedy.num_steps", whole, ()),
+            Value("greedy.token", whole, (1, 1)),
+            Value("greedy.total", real, ()),
+        ],
     )
 
 

@@ -1,6 +1,7 @@
 """The parts of the translator that PyTorch's exporter turns into ONNX.
 
-`Start` runs once, `Step` is the body of the inner loop, `Settle` ends a phase of the search. They
+`Start` runs once, `Step` is the body of the inner loop, `Settle` ends a phase of the search;
+`GreedyStep` and `GreedyFinish` take their place for a single sentence and a single beam. They
 share the model's own modules and the functions of `transformer.decoding.beam`; only attention is
 written for export.
 
@@ -19,8 +20,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer.decoding import beam
+from transformer.decoding import beam, greedy
 from transformer.decoding.beam import SearchPlan, SearchResult, SearchState, SpecialIds
+from transformer.decoding.greedy import GreedyState
 from transformer.decoding.search import visible
 from transformer.export.attention import Attention, split_heads
 from transformer.model.layers import DecoderLayer, EncoderLayer
@@ -68,12 +70,11 @@ class Start(nn.Module):
         for layer in cast(Iterable[EncoderLayer], self.layers):
             x = self._encode(layer, x, mask)
         x = self.norm(x)
-        cross = []
+        cross: list[Tensor] = []  # of [B, H, S, E]
         for index in range(self.num_decoder_layers):
             weight = self.get_buffer(f"key_value_weight_{index}")
             pair = F.linear(x, weight, self.get_buffer(f"key_value_bias_{index}"))
-            for part in pair.chunk(2, dim=-1):
-                cross.append(split_heads(part, self.attention.num_heads))  # [B, H, S, E]
+            cross += [split_heads(part, self.attention.num_heads) for part in pair.chunk(2, -1)]
         plan, state = beam.init_state(
             has_source,
             max_lengths,
@@ -98,8 +99,8 @@ class Start(nn.Module):
         return layer.feed_forward_residual(x, layer.feed_forward)  # type: ignore[no-any-return]
 
 
-class Step(nn.Module):
-    """One decoding step: the decoder runs, the search chooses, `reach` follows the hypotheses."""
+class Decoder(nn.Module):
+    """The next tokens' logits from the latest ones and a cache."""
 
     def __init__(self, model: Transformer, attention: Attention, special: SpecialIds) -> None:
         super().__init__()
@@ -115,39 +116,19 @@ class Step(nn.Module):
             self.register_buffer(f"query_weight_{index}", linear.weight[:width].detach())
             self.register_buffer(f"query_bias_{index}", linear.bias[:width].detach())
 
-    def forward(
-        self,
-        plan: Sequence[Tensor],
-        memory: Sequence[Tensor],
-        state: Sequence[Tensor],
-        cache: Sequence[Tensor],
-    ) -> tuple[Tensor, ...]:
-        """Plan, mask with cross keys and values, state, `reach` with the self-attention cache.
-
-        Returns:
-            Whether the phase goes on (bool []), the new state, `reach`, cache, the logits
-            [b, W, V].
-        """
-        at, before = SearchPlan(*plan), SearchState(*state)
-        batch, num_beams = at.max_lengths.shape[0], at.beams.shape[1]
-        own = torch.where(at.beams == at.beams.transpose(0, 1), 0.0, -torch.inf)  # [W, W]
-        own = own.expand(batch, -1, -1).flatten(0, 1).to(cache[0].dtype)  # [b * W, W]
-        reach = torch.cat([cache[0], own], dim=1)  # [b * W, P + W]
-        by_beam = reach.reshape(batch, 1, num_beams, -1)
-        logits, grown = self.logits(before, cache[1:], memory, by_beam)
-        after = beam.step(logits, before, at, self.special)
-        hypotheses = (after.parents + at.beam_offsets).reshape(-1)
-        reach = reach.index_select(0, hypotheses)
-        return (~beam.is_phase_over(after), *after, reach, *grown, logits)
-
     def logits(
-        self, state: SearchState, cache: Sequence[Tensor], memory: Sequence[Tensor], reach: Tensor
+        self,
+        tokens: Tensor,
+        position: Tensor,
+        memory: Sequence[Tensor],
+        cache: Sequence[Tensor],
+        reach: Tensor | None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """The next tokens' logits [b, W, V] and the cache with this step."""
+        """Tokens int64 [b, W], all at one position int64 [] -> [b, W, V], the longer cache."""
         mask, *cross = memory
-        x = self.embedding.tokens(state.tokens) * self.embedding.scale  # [b, W, D]
+        x = self.embedding.tokens(tokens) * self.embedding.scale  # [b, W, D]
         if self.embedding.positions is not None:
-            x = x + self.embedding.positions.index_select(0, state.num_steps.reshape(1))
+            x = x + self.embedding.positions.index_select(0, position.reshape(1))
         longer = []
         for index, layer in enumerate(cast(Iterable[DecoderLayer], self.layers)):
             pair = slice(2 * index, 2 * index + 2)
@@ -163,7 +144,7 @@ class Step(nn.Module):
         past: Sequence[Tensor],
         cross: Sequence[Tensor],
         mask: Tensor,
-        reach: Tensor,
+        reach: Tensor | None,
     ) -> tuple[Tensor, list[Tensor]]:
         grown: list[Tensor] = []
 
@@ -185,6 +166,66 @@ class Step(nn.Module):
         x = layer.self_attention_residual(x, attend_to_past)
         x = layer.cross_attention_residual(x, attend_to_source)
         return layer.feed_forward_residual(x, layer.feed_forward), grown
+
+
+class Step(Decoder):
+    """One step: the decoder runs, the search chooses, `reach` follows the hypotheses."""
+
+    def forward(
+        self,
+        plan: Sequence[Tensor],
+        memory: Sequence[Tensor],
+        state: Sequence[Tensor],
+        cache: Sequence[Tensor],
+    ) -> tuple[Tensor, ...]:
+        """Plan, mask with cross keys and values, state, `reach` with the self-attention cache.
+
+        Returns:
+            Whether the phase goes on (bool []), the new state, `reach`, cache, the logits
+            [b, W, V].
+        """
+        at, before = SearchPlan(*plan), SearchState(*state)
+        batch, num_beams = at.max_lengths.shape[0], at.beams.shape[1]
+        own = torch.where(at.beams == at.beams.transpose(0, 1), 0.0, -torch.inf)  # [W, W]
+        own = own.expand(batch, -1, -1).flatten(0, 1).to(cache[0].dtype)  # [b * W, W]
+        reach = torch.cat([cache[0], own], dim=1)  # [b * W, P + W]
+        by_beam = reach.reshape(batch, 1, num_beams, -1)
+        logits, grown = self.logits(before.tokens, before.num_steps, memory, cache[1:], by_beam)
+        after = beam.step(logits, before, at, self.special)
+        hypotheses = (after.parents + at.beam_offsets).reshape(-1)
+        reach = reach.index_select(0, hypotheses)
+        return (~beam.is_phase_over(after), *after, reach, *grown, logits)
+
+
+class GreedyStep(Decoder):
+    """One step of the greedy search of one sentence."""
+
+    def forward(
+        self,
+        max_length: Tensor,
+        memory: Sequence[Tensor],
+        state: Sequence[Tensor],
+        cache: Sequence[Tensor],
+    ) -> tuple[Tensor, ...]:
+        """`max_length` int64 [1], memory as above, `GreedyState`, the self-attention cache.
+
+        Returns:
+            Whether it goes on (bool []), the new state, the new cache, the token that was taken
+            int64 [1, 1], the logits [1, 1, V].
+        """
+        before = GreedyState(*state)
+        logits, cache = self.logits(before.token, before.num_steps, memory, cache, None)
+        after = greedy.step(logits, before, self.special)
+        go_on = greedy.goes_on(after, max_length, self.special)
+        return (go_on, *after, *cache, after.token + 0, logits)
+
+
+class GreedyFinish(nn.Module):
+    """The answer of a greedy search."""
+
+    def forward(self, tokens: Tensor, total: Tensor, penalty: Tensor) -> tuple[Tensor, ...]:
+        """As `greedy.finish`."""
+        return tuple(greedy.finish(tokens, total, penalty))
 
 
 class Settle(nn.Module):
