@@ -60,6 +60,10 @@ def translate(
     device: Annotated[
         Literal["auto", "cpu", "cuda"], typer.Option(help="auto takes CUDA where it works.")
     ] = "auto",
+    precision: Annotated[
+        Literal["auto", "float32", "int8", "float16"],
+        typer.Option(help="auto takes the smaller graph where it proved as good."),
+    ] = "auto",
     num_threads: Annotated[
         int | None, typer.Option(min=1, help="On the CPU.", show_default="one per core")
     ] = None,
@@ -73,7 +77,7 @@ def translate(
     if sentences and file is not None:
         raise typer.BadParameter("give sentences or a file, not both", param_hint="--file")
     try:
-        translator = _load(model, device, num_threads)
+        translator = _load(model, device, num_threads, precision)
         number = 0
         for name, texts in _read(sentences, file):
             problem = None
@@ -112,7 +116,7 @@ def translate(
 
 
 def _load(
-    model: Path, device: Literal["auto", "cpu", "cuda"], num_threads: int | None
+    model: Path, device: Literal["auto", "cpu", "cuda"], num_threads: int | None, precision: str
 ) -> "Translator":
     import warnings
 
@@ -120,7 +124,7 @@ def _load(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        translator = Translator(model, device, num_threads)
+        translator = Translator(model, device, num_threads, precision)
     for warning in caught:
         typer.echo(f"warning: {warning.message}", err=True)
     return translator
@@ -159,7 +163,7 @@ def _as_json(text: str, translations: "Sequence[Translation]", translator: "Tran
         "source_language": translator.card.source_language,
         "target_language": translator.card.target_language,
         "model_hash": translator.card.model_hash,
-        "precision": translator.card.precision,
+        "precision": translator.precision,
         "provider": translator.provider,
     }
     return json.dumps(values, ensure_ascii=False) + "\n"

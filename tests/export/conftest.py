@@ -50,10 +50,12 @@ def make_model(seed=0, source_vocab_size=12, target_vocab_size=14, sharpness=4.0
     return model
 
 
-def export(model, attention):
+def export(model, attention, precision="float32"):
     from transformer.export.graph import build_graph
 
-    return build_graph(model, source_pad=PAD, special=SPECIAL, attention=attention)
+    return build_graph(
+        model, source_pad=PAD, special=SPECIAL, attention=attention, precision=precision
+    )
 
 
 def open_graph(graph):
@@ -82,6 +84,11 @@ def fused_graph(model):
 @pytest.fixture(scope="session")
 def fused(fused_graph):
     return open_graph(fused_graph)
+
+
+@pytest.fixture(scope="session")
+def int8_graph(model):
+    return export(model, "fused", "int8")
 
 
 @pytest.fixture(scope="session")

@@ -175,7 +175,8 @@ from transformer.model.transformer import Transformer
 model = Transformer(ModelConfig.model_validate_json(open("config.json").read()), 12, 14)
 model.load_state_dict(torch.load("weights.pt", weights_only=True))
 graph = build_graph(
-    model.eval(), source_pad=0, special=SpecialIds(0, 2, 3), attention="fused"
+    model.eval(), source_pad=0, special=SpecialIds(0, 2, 3), attention="fused",
+    precision="float32",
 )
 print(hashlib.sha256(serialise(graph)).hexdigest())
 """

@@ -25,6 +25,7 @@ from torch import nn
 
 from transformer.decoding.beam import SpecialIds
 from transformer.export.attention import Attention, FusedAttention, PortableAttention
+from transformer.export.config import Precision
 from transformer.export.interface import (
     Interface,
     Value,
@@ -34,6 +35,7 @@ from transformer.export.interface import (
     names,
 )
 from transformer.export.parts import Finish, Start, Step
+from transformer.export.stand_in import rounded
 from transformer.model.transformer import Transformer
 
 OPSET = 20
@@ -57,7 +59,12 @@ TYPES = {
 
 
 def build_graph(
-    model: Transformer, *, source_pad: int, special: SpecialIds, attention: str
+    model: Transformer,
+    *,
+    source_pad: int,
+    special: SpecialIds,
+    attention: str,
+    precision: Precision,
 ) -> onnx.ModelProto:
     """The whole translator; the same model gives the same bytes.
 
@@ -66,6 +73,7 @@ def build_graph(
         source_pad: padding mark of the source vocabulary.
         special: marks of the target vocabulary.
         attention: "fused" or "portable", see `transformer.export.attention`.
+        precision: of the weights and of products with them.
 
     Returns:
         A model whose inputs and outputs are:
@@ -74,6 +82,7 @@ def build_graph(
         - target int64 [B, N, T]; scores float32 [B, N]; lengths int64 [B, N], as in
           `transformer.decoding.beam.SearchResult`.
     """
+    model = rounded(model, precision)
     form: Attention = ATTENTION[attention](model.config.num_heads)
     real = torch.ones(2, 2, dtype=torch.bool)
     faces = describe(model.config, model.projection.out_features, form.mask(real))
