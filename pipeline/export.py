@@ -13,8 +13,8 @@ def export() -> None:
     from transformer.export.card import Provenance
     from transformer.export.config import ExportConfig
     from transformer.export.parity import TestSet
-    from transformer.export.report import list_metrics
-    from transformer.export.translator import export_translator, summarise
+    from transformer.export.report import list_metrics, summarise
+    from transformer.export.translator import export_translator
     from transformer.text.clean_config import CleanConfig
     from transformer.text.heldout import encode_sources, read_heldout
     from transformer.text.manifest import read_manifest

@@ -1,4 +1,4 @@
-"""What the stage tells of its graphs: metrics, a table, the sentences that differ, a picture."""
+"""What the stage tells of its graphs, in figures, words and a picture."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -66,6 +66,22 @@ def measure(parity: Parity) -> dict[str, float]:
         "max_score_difference": two_digits(parity.max_score_difference),
         "max_logit_difference": two_digits(parity.max_logit_difference),
     }
+
+
+def summarise(reference: Reference, verdicts: Sequence[Verdict]) -> str:
+    """The verdicts as lines for people."""
+    lines = [f"PyTorch  BLEU {reference.bleu:.2f}  {reference.bleu_signature}"]
+    for verdict in verdicts:
+        parity, change = verdict.parity, verdict.parity.bleu_change
+        near_ties = f", {parity.num_near_ties} near-ties" if parity.precision == "float32" else ""
+        lines.append(
+            f"{parity.precision:<8} BLEU {parity.bleu:.2f}  {change.value:+.2f} in "
+            f"[{change.low:+.2f}, {change.high:+.2f}]; {parity.identical_share:.2%} of "
+            f"{parity.num_sentences} translations equal PyTorch's{near_ties}; "
+            f"{verdict.size_bytes / 1e6:.1f} MB"
+        )
+        lines += [f"         left out: {problem}" for problem in verdict.problems]
+    return "\n".join(lines)
 
 
 def two_digits(value: float) -> float:

@@ -1,7 +1,7 @@
 """A trained model as a folder that translates."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import onnx
@@ -79,22 +79,6 @@ def export_translator(
         write_json(temporary / CARD, card)
         (temporary / README).write_text(write_readme(card), encoding="utf-8")
     return reference, verdicts
-
-
-def summarise(reference: Reference, verdicts: Sequence[Verdict]) -> str:
-    """The verdicts as lines for people."""
-    lines = [f"PyTorch  BLEU {reference.bleu:.2f}  {reference.bleu_signature}"]
-    for verdict in verdicts:
-        parity, change = verdict.parity, verdict.parity.bleu_change
-        near_ties = f", {parity.num_near_ties} near-ties" if parity.precision == "float32" else ""
-        lines.append(
-            f"{parity.precision:<8} BLEU {parity.bleu:.2f}  {change.value:+.2f} in "
-            f"[{change.low:+.2f}, {change.high:+.2f}]; {parity.identical_share:.2%} of "
-            f"{parity.num_sentences} translations equal PyTorch's{near_ties}; "
-            f"{verdict.size_bytes / 1e6:.1f} MB"
-        )
-        lines += [f"         left out: {problem}" for problem in verdict.problems]
-    return "\n".join(lines)
 
 
 def open_with_logits(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
