@@ -15,7 +15,7 @@ from pipeline.export import export
 from pipeline.recipe import recipe
 from pipeline.tokenize import tokenize
 from pipeline.train import train
-from pipeline.translate import translate
+from pipeline.translate import TextCommand, translate
 from pipeline.ui import ui
 from pipeline.vocab import vocab
 
@@ -27,7 +27,8 @@ app = typer.Typer(
 )
 for stage in (download, clean, vocab, tokenize, train, evaluate, export):
     app.command(rich_help_panel="Stages, as `dvc repro` runs them")(stage)
-for command in (translate, recipe, check, ui):
+app.command(rich_help_panel="Commands", cls=TextCommand)(translate)
+for command in (recipe, check, ui):
     app.command(rich_help_panel="Commands")(command)
 
 

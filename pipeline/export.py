@@ -1,4 +1,4 @@
-"""`export`: the checkpoint as one ONNX file that translates, held against PyTorch."""
+"""`export`: the checkpoint as ONNX files that translate, held against PyTorch."""
 
 import typer
 
@@ -13,6 +13,7 @@ def export() -> None:
     from transformer.export.card import Provenance
     from transformer.export.config import ExportConfig
     from transformer.export.parity import TestSet
+    from transformer.export.report import list_metrics, summarise
     from transformer.export.translator import export_translator
     from transformer.text.clean_config import CleanConfig
     from transformer.text.heldout import encode_sources, read_heldout
@@ -27,7 +28,7 @@ def export() -> None:
     search.check_vocabulary(info.target_vocab_size)
     manifest, test = read_manifest(RAW), read_heldout(RAW, CLEAN)
     sources, _ = encode_sources(tokenizers.source, test.sources, info.model.max_positions)
-    parity = export_translator(
+    reference, verdicts = export_translator(
         TRANSLATOR,
         REPORTS,
         model,
@@ -58,18 +59,16 @@ def export() -> None:
             references=test.references,
             decode=tokenizers.target.decode,
             bleu_tokenizer=evaluate.bleu_tokenizer,
+            num_bootstrap=evaluate.num_bootstrap,
             batch_tokens=evaluate.batch_tokens,
         ),
         search=search,
         config=config,
     )
-    metrics = parity.metrics()
-    typer.echo(
-        f"{metrics['identical_share']:.2%} of {parity.num_sentences} translations equal "
-        f"PyTorch's, {parity.num_near_ties} near-ties; BLEU {parity.onnx_bleu:.2f} "
-        f"(PyTorch {parity.pytorch_bleu:.2f}). -> {TRANSLATOR}"
-    )
+    typer.echo(f"{summarise(reference, verdicts)}\n-> {TRANSLATOR}")
     with join_run(model_hash(CHECKPOINT), manifest.name) as tracker:
+        metrics = list_metrics(reference, verdicts)
         numbers = {k: v for k, v in metrics.items() if isinstance(v, int | float)}
         tracker.metrics({f"export.{name}": value for name, value in numbers.items()})
         tracker.artifact(TRANSLATOR, "translator")
+        tracker.artifact(REPORTS / "parity.png", "export")

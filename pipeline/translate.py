@@ -1,15 +1,37 @@
 """`translate`: text in, translations out, by the exported translator alone."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
+from typer.core import TyperCommand
 
 from pipeline.paths import TRANSLATOR
 
 if TYPE_CHECKING:
     from transformer.serving.translator import Translation, Translator
+
+
+class TextCommand(TyperCommand):
+    """A command that takes text: what begins with a dash was perhaps not meant as an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As its base does, with a hint where an option is unknown and no known one is like it."""
+        given = list(args)  # the parser takes them off the list
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:  # the parser's own exceptions are not public
+            option = getattr(error, "option_name", None)
+            if type(error).__name__ != "NoSuchOption" or getattr(error, "possibilities", None):
+                raise
+            text = next((text for text in given if text.startswith(str(option))), str(option))
+            raise typer.BadParameter(
+                f"no such option: {option}. If it is a text that begins with a dash, put -- "
+                f"before the texts: translate -- {shlex.quote(text)}",
+                ctx=ctx,
+            ) from None
 
 
 def translate(
@@ -38,6 +60,10 @@ def translate(
     device: Annotated[
         Literal["auto", "cpu", "cuda"], typer.Option(help="auto takes CUDA where it works.")
     ] = "auto",
+    precision: Annotated[
+        Literal["auto", "float32", "int8", "float16"],
+        typer.Option(help="auto takes the smaller graph where it proved as good."),
+    ] = "auto",
     num_threads: Annotated[
         int | None, typer.Option(min=1, help="On the CPU.", show_default="one per core")
     ] = None,
@@ -51,7 +77,7 @@ def translate(
     if sentences and file is not None:
         raise typer.BadParameter("give sentences or a file, not both", param_hint="--file")
     try:
-        translator = _load(model, device, num_threads)
+        translator = _load(model, device, num_threads, precision)
         number = 0
         for name, texts in _read(sentences, file):
             problem = None
@@ -90,7 +116,7 @@ def translate(
 
 
 def _load(
-    model: Path, device: Literal["auto", "cpu", "cuda"], num_threads: int | None
+    model: Path, device: Literal["auto", "cpu", "cuda"], num_threads: int | None, precision: str
 ) -> "Translator":
     import warnings
 
@@ -98,7 +124,7 @@ def _load(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        translator = Translator(model, device, num_threads)
+        translator = Translator(model, device, num_threads, precision)
     for warning in caught:
         typer.echo(f"warning: {warning.message}", err=True)
     return translator
@@ -137,7 +163,7 @@ def _as_json(text: str, translations: "Sequence[Translation]", translator: "Tran
         "source_language": translator.card.source_language,
         "target_language": translator.card.target_language,
         "model_hash": translator.card.model_hash,
-        "precision": translator.card.precision,
+        "precision": translator.precision,
         "provider": translator.provider,
     }
     return json.dumps(values, ensure_ascii=False) + "\n"

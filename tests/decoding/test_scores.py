@@ -6,6 +6,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from transformer.config import parse_section
 from transformer.decoding.evaluate_config import EvaluateConfig
 from transformer.decoding.scores import (
+    compare_bleu,
     score_bleu,
     score_by_length,
     score_corpus,
@@ -96,6 +97,34 @@ def test_empty_translations_are_scored():
     scores = score([""] * 4, REFERENCES)
     assert scores.bleu.value == 0
     assert scores.ter.value == pytest.approx(100)
+
+
+def compare(hypotheses, others, num_bootstrap=200):
+    return compare_bleu(
+        hypotheses, others, REFERENCES, bleu_tokenizer="13a", num_bootstrap=num_bootstrap
+    )
+
+
+def test_a_difference_is_that_of_the_two_scores():
+    bleu = [score(texts, REFERENCES).bleu.value for texts in (HYPOTHESES, REFERENCES)]
+    worse = compare(HYPOTHESES, REFERENCES)
+    assert worse.value == pytest.approx(bleu[0] - bleu[1])
+    assert worse.low <= worse.value <= worse.high <= 0
+    better = compare(REFERENCES, HYPOTHESES)
+    assert (better.low, better.high) == pytest.approx((-worse.high, -worse.low))
+
+
+def test_equal_translations_differ_by_nothing_in_every_resample():
+    assert vars(compare(HYPOTHESES, HYPOTHESES)) == {"value": 0, "low": 0, "high": 0}
+
+
+def test_differences_repeat_exactly():
+    assert compare(HYPOTHESES, REFERENCES) == compare(HYPOTHESES, REFERENCES)
+
+
+def test_a_difference_needs_aligned_texts():
+    with pytest.raises(ValueError, match="3 hypotheses stand against 4 references"):
+        compare(HYPOTHESES, REFERENCES[:3])
 
 
 def test_sentence_scores_are_aligned():

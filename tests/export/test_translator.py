@@ -1,6 +1,7 @@
 """The translator's folder: whole and self-consistent, or not there."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -39,15 +40,18 @@ def tokenizers(tmp_path):
 
 
 @pytest.fixture
-def export(tmp_path, monkeypatch, model, tokenizers, fused_graph):
-    """Exports to a folder of that name; keyword arguments replace tolerances."""
-    monkeypatch.setattr("transformer.export.translator.build_graph", lambda *_, **__: fused_graph)
+def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
+    """Exports to a folder of that name; keyword arguments replace settings."""
+    monkeypatch.setattr("transformer.export.translator.build_graphs", lambda *_, **__: fused_graphs)
 
     def run(name="translator", **changes):
-        tolerances = {
+        settings = {
+            "attention": "fused",
+            "precisions": ["float32", "int8"],
             "max_bleu_difference": 0.1,
             "max_logit_difference": 1e-3,
             "near_tie_margin": None,
+            "max_int8_bleu_loss": 100.0,
         }
         ids = {"pad": 0, "unk": 1, "bos": 2, "eos": 3}
         plain = {"lowercase": False, "strip_punctuation": False}
@@ -78,10 +82,11 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graph):
                 references=["A B C", "D", "", "E F", "G H I"],
                 decode=tokenizers.target.decode,
                 bleu_tokenizer="13a",
+                num_bootstrap=40,
                 batch_tokens=60,
             ),
             search=SEARCH,
-            config=ExportConfig(attention="fused", **(tolerances | changes)),
+            config=ExportConfig(**(settings | changes)),
         )
         return tmp_path / name
 
@@ -97,7 +102,7 @@ def contents(folder):
 
 
 def test_folder_serves_what_pytorch_translates(export, model, tokenizers):
-    translator = Translator(export(), provider="cpu", num_threads=1)
+    translator = Translator(export(), provider="cpu", num_threads=1, precision="float32")
     found = translator.translate([text.upper() for text in SOURCES], num_best=2)
     expected = decode_corpus(
         model,
@@ -124,9 +129,47 @@ def test_card_and_page_tell_what_is_there(export):
     page = (folder / "README.md").read_text()
     listed = {*card["files"], "translator.json", "README.md"}
     assert set(contents(folder)) == listed
-    assert {"translator.onnx", "source.json", "target.json", "meta.json"} <= listed
-    for told in ("toy", "CC0-1.0", "fr → en", *card["files"].values()):
+    graphs = {"translator.onnx", "translator.int8.onnx"}
+    assert graphs | {"source.json", "target.json", "meta.json"} <= listed
+    for told in ("toy", "CC0-1.0", "fr → en", "int8 on the CPU", *card["files"].values()):
         assert told in page
+    for precision, graph in card["graphs"].items():
+        assert (folder / graph["file"]).stat().st_size == graph["size_bytes"]
+        assert f"| {precision} |" in page
+        assert graph["signature"] == card["pytorch"]["signature"]
+    assert card["default_precision"] == {"cpu": "int8", "cuda": "float32"}
+
+
+def test_a_narrower_graph_that_loses_too_much_is_left_out(export, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "transformer.export.translator.find_problems",
+        lambda parity, *_: ["far too bad"] if parity.precision == "int8" else [],
+    )
+    folder = export()
+    assert not (folder / "translator.int8.onnx").exists()
+    card = json.loads((folder / "translator.json").read_text())
+    assert (card["graphs"]["int8"]["file"], card["graphs"]["int8"]["passed"]) == (None, False)
+    assert "int8 was left out: far too bad." in (folder / "README.md").read_text()
+    assert Translator(folder, "cpu").precision == "float32"
+    with pytest.raises(ValueError, match=r"holds float32 alone; it was left out: far too bad"):
+        Translator(folder, "cpu", precision="int8")
+    assert json.loads((tmp_path / "reports" / "export.json").read_text())["int8_passed"] is False
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_threads_get_the_answers_that_one_gets(export, precision):
+    translator = Translator(export(), "cpu", num_threads=1, precision=precision)
+    few = [["b c d", "", "a"], ["h g f e d c b a"] * 7, ["e"], ["f f a b", "a a a a a a a"]]
+    work = [
+        (texts, {"beam_size": beam_size, "num_best": num_best, "length_penalty": penalty})
+        for texts in few
+        for beam_size, num_best, penalty in ((1, 1, 0.0), (3, 2, 0.6), (5, 5, 1.0))
+    ]
+    serial = [translator.translate(texts, **options) for texts, options in work]
+    with ThreadPoolExecutor(6) as pool:
+        for _ in range(5):
+            found = pool.map(lambda one: translator.translate(one[0], **one[1]), work)
+            assert list(found) == serial
 
 
 def test_exporting_twice_gives_the_same_files(export, tmp_path):
@@ -135,7 +178,7 @@ def test_exporting_twice_gives_the_same_files(export, tmp_path):
     assert contents(export("elsewhere")) == first
     assert contents(export()) == first
     assert contents(tmp_path / "reports") == reports
-    assert set(reports) == {"export.json", "near_ties.json"}
+    assert set(reports) == {"export.json", "differences.json", "parity.csv", "parity.png"}
 
 
 def test_failed_comparison_leaves_reports_but_no_translator(export, tmp_path):

@@ -44,6 +44,8 @@ def test_one_command_runs_all_stages_and_the_translator_answers(trained):
     answer = json.loads(trained.pipeline("translate", "--json", "Il vit au Japon.").stdout)
     assert answer["source"] == "Il vit au Japon."
     assert answer["translations"][0]["text"]
+    passed = json.loads(trained.read("reports/export.json"))["int8_passed"]
+    assert answer["precision"] == ("int8" if passed else "float32")
 
 
 def test_a_second_repro_runs_nothing(trained):
@@ -101,7 +103,7 @@ def test_an_experiment_in_a_copy_is_tracked_in_the_main_checkout(trained):
     newest = client.search_runs([experiment.experiment_id])[0]
     assert float(newest.data.params["train.learning_rate"]) == 1e-5
     assert newest.info.run_name.startswith(newest.data.tags["dvc_exp_name"])
-    assert {"test.bleu", "export.onnx_bleu"} <= newest.data.metrics.keys()
+    assert {"test.bleu", "export.onnx_bleu", "export.int8_bleu"} <= newest.data.metrics.keys()
     assert "learning_rate: 0.004" in trained.read("params.yaml")
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from transformer.serving.session import _find_cuda_problem
+
 ROOT = Path(__file__).parents[2]
 # Messages on one line, in one colour, whatever the terminal.
 ENVIRONMENT = os.environ | {"COLUMNS": "200", "NO_COLOR": "1"}
@@ -75,12 +77,20 @@ def test_json_is_one_object_per_line(run):
         "source_language": "fr",
         "target_language": "en",
         "model_hash": "0123abcd" * 8,
-        "precision": "float32",
+        "precision": "int8",
         "provider": "cpu",
     }
     assert second["translations"] == [{"text": "", "score": 0.0, "is_complete": True}]
     assert third["source"] == "déjà"
     assert "déjà" in lines[2]
+
+
+def test_precision_is_chosen(run):
+    answer = json.loads(output(run("--json", "--precision", "float32", "un")))
+    assert answer["precision"] == "float32"
+    message = refusal(run("--precision", "float16", "un"))
+    assert "precision = 'float16'" in message
+    assert "it was left out: BLEU is 1.00 less" in message
 
 
 def test_a_line_is_answered_before_the_next_is_sent(make_translator):
@@ -166,12 +176,27 @@ def test_a_translation_cut_at_its_limit_is_told(run, make_translator):
         (["--num-best", "x", "un"], "--num-best"),
         (["--length-penalty", "-1", "un"], "--length-penalty"),
         (["--device", "tpu", "un"], "--device"),
+        (["--precision", "int4", "un"], "--precision"),
+        (["--beam", "4", "un"], "--beam-size"),
+        (["-5 degrés"], "put -- before the texts: translate -- '-5 degrés'"),
+        (["un", "-5"], "put -- before the texts: translate -- -5"),
         (["--file", "no-such-file"], "no-such-file"),
         (["--file", "README.md", "un"], "give sentences or a file, not both"),
     ],
 )
 def test_wrong_options_are_refused(run, arguments, message):
     assert message in refusal(run(*arguments), status=2)
+
+
+def test_texts_behind_two_dashes_may_begin_with_one(run):
+    assert output(run("--", "- un chat", "-deux")) == "<unk> UN CHAT\n<unk> DEUX\n"
+
+
+@pytest.mark.skipif(_find_cuda_problem() is None, reason="CUDA is there")
+def test_cuda_that_is_not_there_is_one_line(run):
+    message = refusal(run("--device", "cuda", "un"))
+    assert message.startswith("error: provider = 'cuda': this")
+    assert message.count("\n") == 1
 
 
 def test_more_translations_than_beams_are_refused(run):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from transformer.serving.card import load_card
+from transformer.serving.card import load_card, verify_graph
 
 
 def edit(folder, change):
@@ -32,13 +32,13 @@ def test_a_card_that_is_no_json_is_refused(make_translator):
         load_card(folder)
 
 
-@pytest.mark.parametrize("found", [2, None, "1"])
+@pytest.mark.parametrize("found", [1, 3, None, "2"])
 def test_an_unknown_format_is_refused(make_translator, found):
-    with pytest.raises(ValueError, match=f"format = {found!r}, but this version reads format 1"):
+    with pytest.raises(ValueError, match=f"format = {found!r}, but this version reads format 2"):
         load_card(make_translator(format=found))
 
 
-@pytest.mark.parametrize("name", ["translator.onnx", "source.json", "target.json", "meta.json"])
+@pytest.mark.parametrize("name", ["source.json", "target.json", "meta.json"])
 def test_a_missing_file_is_refused(make_translator, name):
     folder = make_translator()
     (folder / name).unlink()
@@ -46,12 +46,49 @@ def test_a_missing_file_is_refused(make_translator, name):
         load_card(folder)
 
 
-@pytest.mark.parametrize("name", ["translator.onnx", "source.json"])
-def test_a_changed_file_is_refused(make_translator, name):
+def test_a_changed_file_is_refused(make_translator):
     folder = make_translator()
-    with (folder / name).open("ab") as file:
+    with (folder / "source.json").open("ab") as file:
         file.write(b" ")
-    with pytest.raises(ValueError, match=f"{name} is not the file .* SHA-256 differs"):
+    with pytest.raises(ValueError, match=r"source.json is not the file .* SHA-256 differs"):
+        load_card(folder)
+
+
+def test_a_graph_is_held_against_its_checksum_when_it_is_wanted(make_translator):
+    folder = make_translator()
+    (folder / "translator.onnx").unlink()
+    with (folder / "translator.int8.onnx").open("ab") as file:
+        file.write(b" ")
+    card = load_card(folder)
+    with pytest.raises(ValueError, match=r"translator.onnx is missing, but translator.json lists"):
+        verify_graph(folder, card, "float32")
+    with pytest.raises(ValueError, match=r"translator.int8.onnx is not .* SHA-256 differs"):
+        verify_graph(folder, card, "int8")
+
+
+def test_a_graph_of_another_precision_is_not_needed(make_translator):
+    folder = make_translator()
+    (folder / "translator.onnx").unlink()
+    path = verify_graph(folder, load_card(folder), "int8")
+    assert path == folder / "translator.int8.onnx"
+
+
+@pytest.mark.parametrize(
+    ("precision", "reason"),
+    [
+        ("float16", r"holds float32, int8 alone; it was left out: BLEU is 1.00 less$"),
+        ("int4", r"holds float32, int8 alone$"),
+    ],
+)
+def test_a_precision_that_is_not_there_is_refused(make_translator, precision, reason):
+    folder = make_translator()
+    with pytest.raises(ValueError, match=f"precision = '{precision}': .*{reason}"):
+        verify_graph(folder, load_card(folder), precision)
+
+
+def test_a_default_that_is_not_there_is_refused(make_translator):
+    folder = make_translator(default_precision={"cpu": "int8", "cuda": "float16"})
+    with pytest.raises(ValueError, match=r"default_precision.cuda = 'float16': allowed are float"):
         load_card(folder)
 
 

@@ -16,10 +16,11 @@ def graph(make_translator):
 
 @pytest.fixture
 def gpu_build(monkeypatch):
-    """An onnxruntime that lists CUDA, then falls back without a word, as the real one does."""
+    """An onnxruntime that lists CUDA, finds a driver, then falls back without a word."""
     providers = ["CUDAExecutionProvider", "CPUExecutionProvider"]
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: providers)
     monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: print("noise"))
+    monkeypatch.setattr(module.ctypes, "CDLL", lambda name: None)
     open_on = module._open
     monkeypatch.setattr(module, "_open", lambda path, _, threads: open_on(path, "cpu", threads))
 
@@ -35,17 +36,27 @@ def test_auto_without_cuda_is_the_cpu(graph, cpu_build, recwarn):
     assert not recwarn
 
 
-def test_auto_without_a_driver_does_not_even_try(graph, gpu_build, monkeypatch, recwarn):
+@pytest.fixture
+def no_driver(gpu_build, monkeypatch):
     def no_library(name):
         raise OSError(name)
 
     monkeypatch.setattr(module.ctypes, "CDLL", no_library)
+
+
+def test_auto_without_a_driver_does_not_even_try(graph, no_driver, recwarn):
     assert open_session(graph, "auto", None)[1] == "cpu"
     assert not recwarn
 
 
-def test_auto_warns_when_cuda_does_not_start(graph, gpu_build, monkeypatch, capsys):
-    monkeypatch.setattr(module.ctypes, "CDLL", lambda name: None)
+def test_cuda_without_a_driver_is_refused_without_noise(graph, no_driver, capfd):
+    match = r"provider = 'cuda': this machine has no NVIDIA driver .*, or choose provider = 'cpu'"
+    with pytest.raises(ValueError, match=match):
+        open_session(graph, "cuda", None)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_auto_warns_when_cuda_does_not_start(graph, gpu_build, capsys):
     with pytest.warns(RuntimeWarning, match="could not start CUDA.*Running on the CPU"):
         assert open_session(graph, "auto", None)[1] == "cpu"
     assert capsys.readouterr().out == ""
@@ -65,10 +76,7 @@ def test_two_onnxruntime_packages_at_once_are_explained(graph, cpu_build, monkey
     monkeypatch.setattr(importlib.metadata, "distribution", lambda name: name)
     with pytest.warns(RuntimeWarning, match="are both installed.*pip uninstall"):
         assert open_session(graph, "auto", None)[1] == "cpu"
-    with (
-        pytest.warns(RuntimeWarning, match="are both installed"),
-        pytest.raises(ValueError, match=r"no CUDA provider; .* are both installed"),
-    ):
+    with pytest.raises(ValueError, match=r"no CUDA provider; .* are both installed"):
         open_session(graph, "cuda", None)
 
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
 import onnxruntime
@@ -159,6 +160,65 @@ def test_threads_share_a_translator(translator):
     assert answers == [[text.upper() for text in row] for row in texts]
 
 
+def test_threads_with_mixed_inputs_and_options_answer_as_one_does(translator):
+    texts = [
+        ["un", "", "deux chat dort . trois chien", "\u00a0"],
+        [],
+        ["Un chat dort. Deux chien! Trois chat dort? Quatre chien dort."],
+        ["un chat " * 3, "deux", "UN CHAT"],
+        ["quatre"] * 40,
+    ]
+    options = [{}, {"beam_size": 1}, {"num_best": 2, "length_penalty": 0.0}]
+    work = [(few, some) for few in texts for some in options]
+    work.remove((texts[2], options[2]))  # a text that is split has one translation
+    serial = [translator.translate(few, **some) for few, some in work]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(10):
+            found = pool.map(lambda one: translator.translate(one[0], **one[1]), work)
+            assert list(found) == serial
+
+
+@pytest.mark.parametrize(
+    ("asked", "runs", "file"),
+    [
+        ("auto", "int8", "translator.int8.onnx"),
+        ("int8", "int8", "translator.int8.onnx"),
+        ("float32", "float32", "translator.onnx"),
+    ],
+)
+def test_the_precision_that_runs_is_told(make_translator, monkeypatch, asked, runs, file):
+    opened = []
+    open_session = module.open_session
+
+    def spy(path, *arguments):
+        opened.append(path.name)
+        return open_session(path, *arguments)
+
+    monkeypatch.setattr(module, "open_session", spy)
+    translator = Translator(make_translator(), "cpu", precision=asked)
+    assert (translator.precision, translator.provider, opened) == (runs, "cpu", [file])
+
+
+def test_cuda_that_does_not_start_gives_the_precision_of_the_cpu(make_translator, monkeypatch):
+    monkeypatch.setattr(module, "expect_provider", lambda _: "cuda")
+    open_session = module.open_session
+    opened = []
+
+    def fall_back(path, *arguments):
+        opened.append(path.name)
+        return open_session(path, "cpu", None)
+
+    monkeypatch.setattr(module, "open_session", fall_back)
+    translator = Translator(make_translator())
+    assert (translator.precision, translator.provider) == ("int8", "cpu")
+    assert opened == ["translator.onnx", "translator.int8.onnx"]
+
+
+def test_a_precision_that_is_not_in_the_folder_is_refused(make_translator):
+    with pytest.raises(ValueError, match=r"precision = 'float16': .* holds float32, int8 alone"):
+        Translator(make_translator(), "cpu", precision="float16")
+
+
 def test_a_tokenizer_of_another_model_is_refused(make_translator):
     folder = make_translator(tokenizer_sha256="f" * 64)
     with pytest.raises(ValueError, match="not the one that the graph was trained with"):
@@ -172,7 +232,7 @@ def test_a_file_that_is_no_graph_is_refused(make_translator):
     card["files"]["translator.onnx"] = sha256(b"not a graph").hexdigest()
     (folder / "translator.json").write_text(json.dumps(card))
     with pytest.raises(ValueError, match=r"can't open .*translator.onnx"):
-        Translator(folder)
+        Translator(folder, precision="float32")
 
 
 def test_translating_imports_nothing_that_only_training_needs(make_translator):

@@ -29,7 +29,7 @@ def plot_bleu_by_length(groups: Sequence[LengthGroup], path: Path) -> None:
     axes.set_xlabel("source tokens")
     axes.set_ylabel("BLEU")
     axes.set_ylim(0, max([1.0, *(group.bleu * 1.2 for group in groups)]))
-    _write(figure, path)
+    write_figure(figure, path)
 
 
 def plot_attention(
@@ -69,10 +69,11 @@ def plot_attention(
     axes.set_xlabel("source")
     axes.set_ylabel("target")
     figure.colorbar(image, ax=axes)
-    _write(figure, path)
+    write_figure(figure, path)
 
 
-def _write(figure: Figure, path: Path) -> None:
+def write_figure(figure: Figure, path: Path) -> None:
+    """Writes a PNG that is the same for the same figure."""
     # The object interface throughout: pyplot would keep every figure in a global list.
     FigureCanvasAgg(figure)
     with atomic_write(path) as temporary:

@@ -47,14 +47,14 @@ def write_translations(
     """Writes the translations side by side, a row per sentence in the order given."""
     columns = [sources, references, translations, map(_round, scores), map(_round, sentence_chrf)]
     names = ["source", "reference", "translation", "score", "chrf"]
-    _write_csv(path, names, zip(*columns, strict=True))
+    write_csv(path, names, zip(*columns, strict=True))
 
 
 def write_length_groups(path: Path, groups: Iterable[LengthGroup]) -> None:
     """Writes BLEU by source length; the last group's upper edge is left blank."""
     names = ["min_source_tokens", "max_source_tokens", "num_sentences", "bleu"]
     rows = ((group.low, group.high, group.num_sentences, _round(group.bleu)) for group in groups)
-    _write_csv(path, names, rows)
+    write_csv(path, names, rows)
 
 
 def write_attention(
@@ -74,14 +74,15 @@ def write_attention(
         for row, target in enumerate(targets)
         for column, (source, weight) in enumerate(zip(sources, weights[row], strict=True))
     )
-    _write_csv(path, names, rows)
+    write_csv(path, names, rows)
 
 
 def _round(value: float) -> float:
     return round(value, DECIMALS)
 
 
-def _write_csv(path: Path, names: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+def write_csv(path: Path, names: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Writes a table: UTF-8, lines end in LF."""
     with (
         atomic_write(path) as temporary,
         temporary.open("w", encoding="utf-8", newline="") as file,

@@ -1,10 +1,11 @@
 """Corpus scores of translations, by sacreBLEU."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
+from numpy.typing import NDArray
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
 
@@ -23,6 +24,15 @@ class Score:
     low: float
     high: float
     signature: str
+
+
+@dataclass(frozen=True)
+class ScoreDifference:
+    """A corpus score minus another's on the same test set, with the 95 % interval."""
+
+    value: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -92,6 +102,42 @@ def score_bleu(
     return float(BLEU(tokenize=bleu_tokenizer).corpus_score(hypotheses, [references]).score)
 
 
+def compare_bleu(
+    hypotheses: Sequence[str],
+    others: Sequence[str],
+    references: Sequence[str],
+    *,
+    bleu_tokenizer: str,
+    num_bootstrap: int,
+) -> ScoreDifference:
+    """BLEU of `hypotheses` minus BLEU of `others`.
+
+    The interval is of paired resamples (Koehn 2004): each scores both sides on the same sentences,
+    so that what is hard or easy for both cancels out. Equal translations differ by exactly 0.
+
+    Args:
+        hypotheses: plain text, one per sentence.
+        others: plain text, aligned with `hypotheses`.
+        references: plain text, aligned with both.
+        bleu_tokenizer: sacreBLEU's name of a tokenisation.
+        num_bootstrap: how many resamples stand behind the interval.
+
+    Raises:
+        ValueError: no sentences, or lists of different lengths.
+    """
+    _check(hypotheses, references)
+    _check(others, references)
+    metric = BLEU(tokenize=bleu_tokenizer)
+    sides = [_count(metric, side, references) for side in (hypotheses, others)]
+    whole = [float(metric.corpus_score(side, [references]).score) for side in (hypotheses, others)]
+    resampled = sorted(
+        _score_counts(metric, sides[0][rows]) - _score_counts(metric, sides[1][rows])
+        for rows in _draws(len(references), num_bootstrap)
+    )
+    outside = num_bootstrap // 40  # 2.5 % on either side
+    return ScoreDifference(whole[0] - whole[1], resampled[outside], resampled[-1 - outside])
+
+
 def score_sentences(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
     """chrF++ of each sentence, 0 to 100: the usual choice where BLEU is too coarse."""
     _check(hypotheses, references)
@@ -145,19 +191,31 @@ def _score(
     value = float(metric.corpus_score(hypotheses, [references]).score)
     # The resampling is sacreBLEU's, draw by draw, but one resample at a time: its own holds all
     # of them in memory, and stumbles over a resample of empty references.
-    counts = np.array(metric._extract_corpus_statistics(hypotheses, [references]), dtype=np.float64)
-    draws = np.random.default_rng(SEED)
-    num_rows = len(counts)
+    counts = _count(metric, hypotheses, references)
     resampled = sorted(
-        float(
-            metric._compute_score_from_stats(counts[draws.choice(num_rows, num_rows)].sum(0)).score
-        )
-        for _ in range(num_bootstrap)
+        _score_counts(metric, counts[rows]) for rows in _draws(len(counts), num_bootstrap)
     )
     metric.n_bootstrap, metric.seed = num_bootstrap, str(SEED)  # for the signature
     outside = num_bootstrap // 40  # 2.5 % on either side
     mean, half = fmean(resampled), (resampled[-1 - outside] - resampled[outside]) / 2
     return Score(value, mean - half, mean + half, str(metric.get_signature()))
+
+
+def _count(
+    metric: Metric, hypotheses: Sequence[str], references: Sequence[str]
+) -> NDArray[np.float64]:
+    # A row for each sentence of what the score is made of, such as matching n-grams.
+    return np.array(metric._extract_corpus_statistics(hypotheses, [references]), dtype=np.float64)
+
+
+def _score_counts(metric: Metric, counts: NDArray[np.float64]) -> float:
+    return float(metric._compute_score_from_stats(counts.sum(0)).score)
+
+
+def _draws(num_rows: int, num_bootstrap: int) -> Iterator[NDArray[np.int64]]:
+    draws = np.random.default_rng(SEED)
+    for _ in range(num_bootstrap):
+        yield draws.choice(num_rows, num_rows)
 
 
 def _check(hypotheses: Sequence[str], references: Sequence[str]) -> None:

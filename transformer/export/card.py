@@ -1,16 +1,24 @@
 """The card of an exported translator: for programs as JSON, for people as Markdown."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from transformer.decoding.config import SearchConfig
-from transformer.export.graph import INPUTS, OPSET, OUTPUTS
-from transformer.export.parity import Parity
+from transformer.export.config import Precision
+from transformer.export.gate import Verdict, choose_defaults
+from transformer.export.graph import INPUTS, OUTPUTS
+from transformer.export.joining import OPSET
+from transformer.export.parity import Reference
+from transformer.export.report import measure
 from transformer.model.transformer import Transformer
 
-FORMAT = 1
-GRAPH = "translator.onnx"
+FORMAT = 2
+GRAPHS: dict[Precision, str] = {
+    "float32": "translator.onnx",
+    "int8": "translator.int8.onnx",
+    "float16": "translator.float16.onnx",
+}
 CARD = "translator.json"
 README = "README.md"
 
@@ -36,11 +44,11 @@ def describe(
     provenance: Provenance,
     search: SearchConfig,
     attention: str,
-    parity: Parity,
+    reference: Reference,
+    verdicts: Sequence[Verdict],
     files: Mapping[str, str],
 ) -> dict[str, Any]:
     """What translator.json holds; `files` are names with their SHA-256."""
-    signature = parity.bleu_signature
     return {
         "format": FORMAT,
         "source_language": provenance.source_language,
@@ -50,13 +58,15 @@ def describe(
         "search": search.model_dump(),
         "max_source_tokens": model.config.max_positions,
         "max_target_tokens": model.config.max_positions,
-        "graph": {
-            "file": GRAPH,
+        "interface": {
             "opset": OPSET,
             "attention": attention,
-            "precision": "float32",
             "inputs": INPUTS,
             "outputs": OUTPUTS,
+        },
+        "default_precision": choose_defaults(verdicts),
+        "graphs": {
+            verdict.parity.precision: _describe_graph(verdict, reference) for verdict in verdicts
         },
         "files": dict(files),
         "tokenizer_sha256": provenance.tokenizer_sha256,
@@ -68,13 +78,22 @@ def describe(
         },
         "model_hash": provenance.model_hash,
         "corpus": dict(provenance.corpus),
-        "scores": {
-            "pytorch": {"bleu": round(parity.pytorch_bleu, 4), "signature": signature},
-            "onnx_float32": {"bleu": round(parity.onnx_bleu, 4), "signature": signature},
-            "num_test_sentences": parity.num_sentences,
-            "identical_share": round(parity.identical_share, 6),
-            "num_near_ties": parity.num_near_ties,
-        },
+        "pytorch": {"bleu": round(reference.bleu, 4), "signature": reference.bleu_signature},
+        "num_test_sentences": len(reference.hypotheses),
+    }
+
+
+def _describe_graph(verdict: Verdict, reference: Reference) -> dict[str, Any]:
+    precision = verdict.parity.precision
+    return {
+        # None: it failed, and is not in the folder.
+        "file": GRAPHS[precision] if verdict.passed else None,
+        "size_bytes": verdict.size_bytes,
+        "signature": reference.bleu_signature,
+        "measured_on": "cpu",
+        "passed": verdict.passed,
+        "problems": list(verdict.problems),
+        **measure(verdict.parity),
     }
 
 
@@ -82,7 +101,7 @@ def write_readme(card: Mapping[str, Any]) -> str:
     """The card as a page to read."""
     source, target = card["source_language"], card["target_language"]
     model, config, corpus = card["model"], card["model"]["config"], card["corpus"]
-    search, scores, graph = card["search"], card["scores"], card["graph"]
+    search, interface = card["search"], card["interface"]
     revision = f", revision {corpus['revision']}" if corpus["revision"] else ""
     files = "\n".join(
         f"| `{name}` | `{digest}` |" for name, digest in sorted(card["files"].items())
@@ -91,10 +110,16 @@ def write_readme(card: Mapping[str, Any]) -> str:
         f"{side}: " + (", ".join(name for name, is_on in how.items() if is_on) or "as it is")
         for side, how in card["normalisation"].items()
     ).replace("_", " ")
+    defaults = card["default_precision"]
+    left_out = "".join(
+        f"\n{precision} was left out: {'; '.join(graph['problems'])}.\n"
+        for precision, graph in card["graphs"].items()
+        if not graph["passed"]
+    )
     return f"""# {source} → {target}
 
-A Transformer that translates single sentences, with its search in one ONNX file. Everything that
-a translator needs is in this folder: `python -m pipeline translate --model FOLDER "..."`.
+A Transformer that translates single sentences, with its search inside each ONNX file. Everything
+that a translator needs is in this folder: `python -m pipeline translate --model FOLDER "..."`.
 
 | | |
 |---|---|
@@ -107,30 +132,38 @@ a translator needs is in this folder: `python -m pipeline translate --model FOLD
 | normalisation besides Unicode and spaces | {normalisation} |
 | longest input | {card["max_source_tokens"]} tokens, end mark included |
 | search | beam {search["beam_size"]}, length penalty {search["length_penalty"]} |
-| graph | opset {graph["opset"]}, {graph["attention"]} attention, {graph["precision"]} |
+| graphs | opset {interface["opset"]}, {interface["attention"]} attention |
+| runs by default | {defaults["cpu"]} on the CPU, {defaults["cuda"]} on CUDA |
 
-## Scores on the test set of {scores["num_test_sentences"]:,} sentences
+## Scores on the test set of {card["num_test_sentences"]:,} sentences
 
-| | BLEU |
-|---|---|
-| PyTorch | {scores["pytorch"]["bleu"]:.2f} |
-| this graph, float32 | {scores["onnx_float32"]["bleu"]:.2f} |
+| | size | BLEU | below PyTorch's, 95 % in | same translations | largest logit difference |
+|---|---|---|---|---|---|
+| PyTorch | | {card["pytorch"]["bleu"]:.2f} | | | |
+{_rows(card["graphs"])}
 
-Signature: `{scores["pytorch"]["signature"]}`.
-
-{scores["identical_share"]:.2%} of the translations are the same in both, token by token. Others,
-where two hypotheses score alike up to rounding: {scores["num_near_ties"]}.
-
+Signature: `{card["pytorch"]["signature"]}`.
+The intervals are of paired resamples. Each graph was measured on the CPU.
+{left_out}
 ## Files
 
 | file | SHA-256 |
 |---|---|
 {files}
 
-The graph was made from the model `{card["model_hash"]}`, which is its tag in MLflow too.
+The graphs were made from the model `{card["model_hash"]}`, which is its tag in MLflow too.
 
 ## Limits
 
 The model repeats what its corpus holds, errors and bias included, and translates text unlike that
 corpus badly.
 """
+
+
+def _rows(graphs: Mapping[str, Mapping[str, Any]]) -> str:
+    return "\n".join(
+        f"| {precision} | {graph['size_bytes'] / 1e6:.1f} MB | {graph['bleu']:.2f} | "
+        f"{graph['bleu_loss']:.2f}, [{graph['bleu_loss_low']:.2f}, {graph['bleu_loss_high']:.2f}] "
+        f"| {graph['identical_share']:.2%} | {graph['max_logit_difference']:.1g} |"
+        for precision, graph in graphs.items()
+    )

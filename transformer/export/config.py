@@ -1,21 +1,39 @@
-"""The `export` section: what the translator's graph looks like, how far it may stray."""
+"""The `export` section: what the translator's graphs look like, how far they may stray."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from transformer.config import Section
 
+# Of a graph: float32 is the reference; int8 is for the CPU, float16 for CUDA.
+Precision = Literal["float32", "int8", "float16"]
+
 
 class ExportConfig(Section):
-    """The ONNX graph, with the tolerances of its comparison with PyTorch on the test set."""
+    """The ONNX graphs, with the tolerances of their comparison with PyTorch on the test set."""
 
     # fused: onnxruntime's own attention operator, faster. portable: standard operators only.
     attention: Literal["fused", "portable"]
-    # The most that corpus BLEU may differ, in points.
+    # One graph for each, float32 first. A float32 graph beyond its tolerances fails the stage;
+    # another one is left out of the folder.
+    precisions: list[Precision] = Field(min_length=1)
+    # float32: the most that corpus BLEU may differ, in points.
     max_bleu_difference: float = Field(ge=0)
-    # The most that any logit may differ, over greedy translations of some test sentences.
+    # float32: the most that any logit may differ, over greedy translations of some test sentences.
     max_logit_difference: float = Field(ge=0)
-    # Translations may differ where two scores that decided PyTorch's search lie no further apart
-    # than this; null takes twice the largest score difference over the equal translations.
+    # float32: translations may differ where two scores that decided PyTorch's search lie no
+    # further apart than this; null takes twice the largest score difference over the equal
+    # translations.
     near_tie_margin: float | None = Field(ge=0)
+    # int8 and float16: the most corpus BLEU below PyTorch's, in points. A gain never fails.
+    max_int8_bleu_loss: float = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _float32_comes_first(self) -> Self:
+        if self.precisions[0] != "float32" or len(set(self.precisions)) < len(self.precisions):
+            raise ValueError(
+                f"precisions = {self.precisions}: float32 must come first, and each stand once, "
+                "such as [float32, int8]"
+            )
+        return self

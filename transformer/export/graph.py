@@ -13,7 +13,7 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
 import onnx
 import torch
@@ -22,6 +22,7 @@ from torch import nn
 
 from transformer.decoding.beam import SpecialIds
 from transformer.export.attention import Attention, FusedAttention, PortableAttention
+from transformer.export.config import Precision
 from transformer.export.interface import Value, describe, dynamic_axes, examples, names
 from transformer.export.joining import (
     ACTIVE,
@@ -37,8 +38,6 @@ from transformer.export.joining import (
 from transformer.export.parts import GreedyFinish, GreedyStep, Settle, Start, Step
 from transformer.export.quantise import Product, quantise, transpose_weights
 from transformer.model.transformer import Transformer
-
-Precision = Literal["float32", "int8", "float16"]
 
 INPUTS = ["source", "max_length", "length_penalty", "beam_size", "num_best"]
 OUTPUTS = [*ANSWERS]

@@ -100,7 +100,7 @@ def greedy_branch(parts: Parts, special: SpecialIds, weights: Weights) -> onnx.G
     memory = {name: name for name in names(faces.memory)}
     tensors: list[TensorProto] = []
     table = {"max_length": "plan.max_lengths", **memory, **inner}
-    nodes = weights.take(parts.greedy_step, "greedy/", table, table, tensors)
+    nodes = weights.take(parts.greedy_step, "greedy/", [*table], table, tensors)
     hoisted, rest = hoist(nodes, inner.values())
     body = helper.make_graph(
         rest,
@@ -316,8 +316,9 @@ def renamed(prefix: str, values: Sequence[Value]) -> list[Value]:
 def varied(value: Value) -> Value:
     """The value with other names for the axes that an iteration changes."""
     changing = ("batch", "hypotheses", "pool", "past", "past_steps", "answer_length")
-    axes = {axis: f"next_{axis}" for axis in changing}
-    return value._replace(shape=tuple(axes.get(axis, axis) for axis in value.shape))
+    return value._replace(
+        shape=tuple(f"next_{axis}" if axis in changing else axis for axis in value.shape)
+    )
 
 
 def alone(value: Value) -> Value:

@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 import onnx
@@ -10,10 +9,12 @@ import onnxruntime
 
 from transformer.decoding.beam import SpecialIds
 from transformer.decoding.config import SearchConfig
-from transformer.export.card import CARD, GRAPH, README, Provenance, describe, write_readme
-from transformer.export.config import ExportConfig
-from transformer.export.graph import build_graph, serialise, with_logits
-from transformer.export.parity import Parity, TestSet, check, compare
+from transformer.export.card import CARD, GRAPHS, README, Provenance, describe, write_readme
+from transformer.export.config import ExportConfig, Precision
+from transformer.export.gate import Verdict, find_problems
+from transformer.export.graph import build_graphs, serialise, with_logits
+from transformer.export.parity import Reference, TestSet, Trial, compare, translate_by_pytorch
+from transformer.export.report import write_reports
 from transformer.files import atomic_folder, sha256_file, write_json
 from transformer.model.transformer import Transformer
 from transformer.serving.session import open_session
@@ -29,11 +30,13 @@ def export_translator(
     test: TestSet,
     search: SearchConfig,
     config: ExportConfig,
-) -> Parity:
-    """Writes graph, tokenizers and card to `folder`, once the graph has proved itself.
+) -> tuple[Reference, list[Verdict]]:
+    """Writes graphs, tokenizers and card to `folder`, once the graphs have proved themselves.
 
-    What stood at `folder` is removed first: no older translator survives a failure. To `reports`
-    go export.json and near_ties.json, after a failed comparison too.
+    What stood at `folder` is removed first: no older translator survives a failure. A float32
+    graph that fails leaves no translator; another one that fails is not in the folder, and the
+    card says why. `reports` gets export.json, differences.json, parity.csv and parity.png, after
+    a failed comparison too.
 
     Args:
         folder: such as models/translator.
@@ -41,44 +44,49 @@ def export_translator(
         model: on the CPU, in evaluation mode.
         tokenizer_files: by the names under which they are copied.
         provenance: what the card tells besides.
-        test: what graph and PyTorch both translate.
+        test: what graphs and PyTorch all translate.
         search: the search's defaults, with which they do.
-        config: form and tolerances.
+        config: form, precisions and tolerances.
+
+    Returns:
+        PyTorch's translations, and each graph's verdict, in the order of `config.precisions`.
 
     Raises:
-        ValueError: the graph strays from PyTorch by more than `config` allows.
+        ValueError: the float32 graph strays from PyTorch by more than `config` allows.
     """
-    source_pad = provenance.special_ids["source"]["pad"]
     marks = provenance.special_ids["target"]
-    special = SpecialIds(pad=marks["pad"], bos=marks["bos"], eos=marks["eos"])
+    trial = Trial(
+        model,
+        test,
+        search,
+        source_pad=provenance.special_ids["source"]["pad"],
+        special=SpecialIds(pad=marks["pad"], bos=marks["bos"], eos=marks["eos"]),
+    )
     shutil.rmtree(folder, ignore_errors=True)
+    reference = translate_by_pytorch(trial)
     with atomic_folder(folder) as temporary:
-        graph = build_graph(
-            model, source_pad=source_pad, special=special, attention=config.attention
-        )
-        (temporary / GRAPH).write_bytes(serialise(graph))
-        parity = compare(
+        graphs = build_graphs(
             model,
-            open_session(temporary / GRAPH, "cpu", None)[0],
-            open_with_logits(graph),
-            test,
-            search,
-            config.near_tie_margin,
-            source_pad=source_pad,
-            special=special,
+            source_pad=trial.source_pad,
+            special=trial.special,
+            attention=config.attention,
+            precisions=config.precisions,
         )
-        write_json(reports / "export.json", parity.metrics())
-        write_json(
-            reports / "near_ties.json", [asdict(difference) for difference in parity.differences]
-        )
-        check(parity, config)
+        verdicts: list[Verdict] = []
+        for precision in config.precisions:
+            path = temporary / GRAPHS[precision]
+            verdicts.append(_try(graphs[precision], path, trial, reference, precision, config))
+            if not verdicts[0].passed:
+                break
+        write_reports(reports, reference, verdicts, config)
+        _check(verdicts[0], reports)
         for name, path in tokenizer_files.items():
             shutil.copyfile(path, temporary / name)
         files = {path.name: sha256_file(path) for path in sorted(temporary.iterdir())}
-        card = describe(model, provenance, search, config.attention, parity, files)
+        card = describe(model, provenance, search, config.attention, reference, verdicts, files)
         write_json(temporary / CARD, card)
         (temporary / README).write_text(write_readme(card), encoding="utf-8")
-    return parity
+    return reference, verdicts
 
 
 def open_with_logits(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
@@ -88,3 +96,37 @@ def open_with_logits(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(
         serialise(with_logits(graph)), options, providers=["CPUExecutionProvider"]
     )
+
+
+def _try(
+    graph: onnx.ModelProto,
+    path: Path,
+    trial: Trial,
+    reference: Reference,
+    precision: Precision,
+    config: ExportConfig,
+) -> Verdict:
+    # The file stays if it passes.
+    path.write_bytes(serialise(graph))
+    parity = compare(
+        trial,
+        reference,
+        precision,
+        open_session(path, "cpu", None)[0],
+        open_with_logits(graph),
+        config.near_tie_margin,
+    )
+    verdict = Verdict(parity, path.stat().st_size, find_problems(parity, reference, config))
+    if not verdict.passed:
+        path.unlink()
+    return verdict
+
+
+def _check(verdict: Verdict, reports: Path) -> None:
+    if not verdict.passed:
+        raise ValueError(
+            "the exported translator strays from PyTorch, so none was left behind:\n  "
+            + "\n  ".join(verdict.problems)
+            + f"\n{reports}/differences.json lists each sentence; if the differences are rounding "
+            "of a large model, raise the tolerance, else report a bug"
+        )

@@ -38,23 +38,17 @@ def open_session(
         ValueError: an unknown provider or number of threads; CUDA was asked for and isn't there;
             onnxruntime can't read the graph.
     """
-    if provider not in ("auto", *PROVIDERS):
-        raise ValueError(f"provider = {provider!r}: allowed are auto, cpu, cuda")
+    expected = expect_provider(provider)
     num_cores = os.cpu_count() or 1
     if num_threads is not None and not 1 <= num_threads <= num_cores:
         raise ValueError(
             f"num_threads = {num_threads}: must be from 1 to {num_cores}, the cores of this "
             "machine; leave it out for all of them"
         )
-    has_both = _are_both_packages_installed()
-    if provider == "cpu" or (provider == "auto" and not _has_cuda()):
+    if _are_both_packages_installed():
+        warnings.warn(TWO_PACKAGES, RuntimeWarning, stacklevel=2)
+    if expected == "cpu":
         return _open(path, "cpu", num_threads), "cpu"
-    if provider == "cuda" and PROVIDERS["cuda"] not in onnxruntime.get_available_providers():
-        reason = TWO_PACKAGES if has_both else "install onnxruntime-gpu in place of onnxruntime"
-        raise ValueError(
-            "provider = 'cuda': this onnxruntime has no CUDA provider; "
-            f"{reason}, or choose provider = 'cpu'"
-        )
     # Finds CUDA libraries that came as packages, which the dynamic loader doesn't know.
     with contextlib.redirect_stdout(sys.stderr):  # it prints its warnings
         onnxruntime.preload_dlls()
@@ -70,6 +64,24 @@ def open_session(
         raise ValueError(f"provider = 'cuda': {advice}, or choose provider = 'cpu'")
     warnings.warn(f"{advice}. Running on the CPU", RuntimeWarning, stacklevel=2)
     return session, "cpu"
+
+
+def expect_provider(provider: Provider) -> Literal["cpu", "cuda"]:
+    """What `open_session` will try, which is what it gets unless CUDA doesn't start.
+
+    Raises:
+        ValueError: an unknown provider; CUDA was asked for and isn't there.
+    """
+    if provider not in ("auto", *PROVIDERS):
+        raise ValueError(f"provider = {provider!r}: allowed are auto, cpu, cuda")
+    if provider == "cpu":
+        return "cpu"
+    problem = _find_cuda_problem()
+    if problem is None:
+        return "cuda"
+    if provider == "auto":
+        return "cpu"
+    raise ValueError(f"provider = 'cuda': {problem}, or choose provider = 'cpu'")
 
 
 def _open(
@@ -89,16 +101,24 @@ def _open(
         ) from error
 
 
-def _has_cuda() -> bool:
+def _find_cuda_problem() -> str | None:
     # The GPU build lists CUDA everywhere, and failing to start it is slow and noisy: ask the
     # driver first.
     if PROVIDERS["cuda"] not in onnxruntime.get_available_providers():
-        return False
+        if _are_both_packages_installed():
+            return f"this onnxruntime has no CUDA provider; {TWO_PACKAGES}"
+        return (
+            "this onnxruntime has no CUDA provider; install onnxruntime-gpu in place of onnxruntime"
+        )
+    driver = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:
-        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        ctypes.CDLL(driver)
     except OSError:
-        return False
-    return True
+        return (
+            f"this machine has no NVIDIA driver ({driver} can't be loaded); install one "
+            "(nvidia-smi shows whether it works)"
+        )
+    return None
 
 
 def _are_both_packages_installed() -> bool:
@@ -107,5 +127,4 @@ def _are_both_packages_installed() -> bool:
             importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
         return False
-    warnings.warn(TWO_PACKAGES, RuntimeWarning, stacklevel=3)
     return True

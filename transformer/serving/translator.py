@@ -4,13 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from transformer.serving.batches import plan_batches
-from transformer.serving.card import load_card
-from transformer.serving.session import Provider, open_session
+from transformer.serving.card import load_card, verify_graph
+from transformer.serving.session import Provider, expect_provider, open_session
 from transformer.text.normalise import normalise
 from transformer.text.sentences import split_sentences
 from transformer.text.tokenizer import TokenizerPair
@@ -48,21 +48,29 @@ class Translator:
     """An exported translator. Safe to share between threads; nothing changes after loading.
 
     Args:
-        folder: models/translator, or a copy of it. Every file is held against its checksum.
+        folder: models/translator, or a copy of it. Every file that is used is held against its
+            checksum.
         provider: `auto` takes CUDA where it works, else the CPU; see the attribute `provider`.
         num_threads: for one operation on the CPU; None means one per physical core.
+        precision: float32, int8 or float16, if the folder holds it; `auto` takes what the card
+            names for the provider: on the CPU int8 where it passed its gate at the export.
 
     Attributes:
         card: languages, limits, search defaults, hashes.
         provider: what it really runs on, `cpu` or `cuda`.
+        precision: of the graph that really runs.
 
     Raises:
         ValueError: no translator there, a missing or changed file, an unknown format, a tokenizer
-            that doesn't belong to the graph, or a provider that isn't there.
+            that doesn't belong to the graph, a provider or a precision that isn't there.
     """
 
     def __init__(
-        self, folder: Path | str, provider: Provider = "auto", num_threads: int | None = None
+        self,
+        folder: Path | str,
+        provider: Provider = "auto",
+        num_threads: int | None = None,
+        precision: str = "auto",
     ) -> None:
         folder = Path(folder)
         self.card = load_card(folder)
@@ -73,9 +81,18 @@ class Translator:
                 f"({self._tokenizers.sha256[:12]}…, not {self.card.tokenizer_sha256[:12]}…); "
                 "export the translator again"
             )
-        self._session, self.provider = open_session(
-            folder / self.card.graph_file, provider, num_threads
-        )
+
+        def choose(provider: Literal["cpu", "cuda"]) -> str:
+            return self.card.default_precision[provider] if precision == "auto" else precision
+
+        self.provider = expect_provider(provider)
+        self.precision = choose(self.provider)
+        path = verify_graph(folder, self.card, self.precision)
+        self._session, self.provider = open_session(path, provider, num_threads)
+        if choose(self.provider) != self.precision:  # CUDA didn't start, which a warning tells
+            self.precision = choose(self.provider)
+            path = verify_graph(folder, self.card, self.precision)
+            self._session, self.provider = open_session(path, self.provider, num_threads)
 
     def translate(
         self,
