@@ -23,7 +23,7 @@ class Record:
     def __init__(self):
         self.events = []
 
-    def on_start(self, num_steps, num_parameters):
+    def on_start(self, num_steps, num_parameters, step):
         self.events.append(("start", num_steps))
 
     def on_log(self, row, speed):
