@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from transformer.files import atomic_write
+from transformer.training.stopping import TrainingStopped
 
 MODEL_HASH = "model_hash"
 
@@ -36,6 +37,18 @@ class Tracker:
         self._has_failed = False
         with self._guard():
             self._client, self._run_id = open_run()
+
+    @property
+    def run_id(self) -> str:
+        """MLflow's name for the run; empty if there is none."""
+        return self._run_id
+
+    def last_step(self, metric: str) -> int:
+        """The highest step at which the run has this metric; -1 if there is none."""
+        steps = []
+        with self._guard() as client:
+            steps = [one.step for one in client.get_metric_history(self._run_id, metric) or ()]
+        return max(steps, default=-1)
 
     def params(self, values: Mapping[str, Any]) -> None:
         """Params, flattened with the names of `params.yaml`; they can't change later."""
@@ -113,16 +126,35 @@ _NOWHERE = _Nowhere()
 
 
 @contextmanager
-def start_run(name: str, experiment: str, params: Mapping[str, Any]) -> Iterator[Tracker]:
-    """A new run for a model about to be trained; marked FAILED if the block raises."""
+def start_run(
+    name: str, experiment: str, params: Mapping[str, Any], run_id: str | None = None
+) -> Iterator[Tracker]:
+    """The run of a model in training; marked FAILED if the block raises, KILLED if it was stopped.
+
+    It is the run `run_id`, which an earlier process began; a new one if there is no such id. Where
+    the run is gone, a warning says so.
+    """
+    known: Mapping[str, str] = {}
 
     def open_run() -> tuple[Any, str]:
+        nonlocal known
         client, experiment_id = _connect(experiment)
+        if run_id is not None:
+            run = _find_run(client, run_id)
+            if run is not None:
+                client.update_run(run_id, status="RUNNING")
+                known = run.data.params
+                return client, run_id
+            warnings.warn(
+                f"the MLflow run {run_id} that this training began is gone; it goes on in a new "
+                "one, which lacks what was logged before",
+                stacklevel=2,
+            )
         run = client.create_run(experiment_id, run_name=name, tags=_origin_tags())
         return client, run.info.run_id
 
     tracker = Tracker(open_run)
-    tracker.params(params)
+    tracker.params({key: value for key, value in flatten(params).items() if key not in known})
     with _finishing(tracker):
         yield tracker
 
@@ -206,13 +238,25 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def _finishing(tracker: Tracker) -> Iterator[None]:
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, TrainingStopped):
         tracker.finish("KILLED")
         raise
     except BaseException:
         tracker.finish("FAILED")
         raise
     tracker.finish()
+
+
+def _find_run(client: Any, run_id: str) -> Any:
+    from mlflow.exceptions import MlflowException
+
+    try:
+        run = client.get_run(run_id)
+    except MlflowException as error:
+        if error.error_code == "RESOURCE_DOES_NOT_EXIST":
+            return None
+        raise
+    return None if run.info.lifecycle_stage == "deleted" else run
 
 
 def _connect(experiment: str) -> tuple[Any, str]:

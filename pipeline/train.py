@@ -4,10 +4,11 @@ import typer
 
 
 def train() -> None:
-    """Train the Transformer."""
+    """Train the Transformer, or go on where a killed training was."""
     from pipeline.params import load_sections
     from pipeline.paths import CHECKPOINT, IDS, REPORTS
     from pipeline.tracking import MODEL_HASH
+    from pipeline.train_resume import resumable
     from pipeline.train_tracking import TrackingReporter, track_training
     from transformer.files import write_json
     from transformer.model.config import ModelConfig
@@ -21,9 +22,12 @@ def train() -> None:
     model_config, config = load_sections(("model", ModelConfig), ("train", TrainConfig))
     ids = load_ids(IDS)
     tune_process(config.num_threads)
-    with track_training() as tracker:
+    with (
+        resumable(config, model_config, IDS) as (resume, folder),
+        track_training(folder) as tracker,
+    ):
         reporters = (ProgressBar(), TrackingReporter(tracker))
-        result = train_model(config, model_config, ids, reporters)
+        result = train_model(config, model_config, ids, reporters, resume)
         save_checkpoint(CHECKPOINT, result.model, result.info)
         write_curve(REPORTS / "train_curve.csv", result.train_rows)
         write_curve(REPORTS / "valid_curve.csv", result.valid_rows)

@@ -31,14 +31,23 @@ class Clone:
         self.run("git", "add", "--all")
         self.run("git", "commit", "--quiet", "--message", message)
 
-    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Runs a command in the clone, with the clone's code, and returns what it printed."""
+    def environment(self) -> dict[str, str]:
+        """Runs the clone's code."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("MLFLOW", "DVC"))}
         environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
         environment["PYTHONPATH"] = str(self.folder)
         environment["OMP_NUM_THREADS"] = "1"
+        return environment
+
+    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Runs a command in the clone, with the clone's code, and returns what it printed."""
         done = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
+            command,
+            cwd=self.folder,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if check and done.returncode != 0:
             raise AssertionError(f"{' '.join(command)}:\n{done.stdout}\n{done.stderr}")

@@ -16,6 +16,7 @@ from pipeline.tracking import (
     prepare_database,
     start_run,
 )
+from transformer.training.stopping import TrainingStopped
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,6 +81,63 @@ def test_a_failed_stage_leaves_a_failed_run():
     with pytest.raises(ValueError, match="out of luck"):
         fail_in_a_run()
     assert runs()[0].info.status == "FAILED"
+
+
+def stop_in_a_run() -> None:
+    with start_run("stopped", "corpus", {"train": {"seed": 1}}) as tracker:
+        for step in (10, 20):
+            tracker.metrics({"loss": 1.0 / step}, step=step)
+        raise TrainingStopped(20, 30)
+
+
+def test_a_resumed_training_continues_its_run():
+    with pytest.raises(TrainingStopped):
+        stop_in_a_run()
+    (run,) = runs()
+    assert run.info.status == "KILLED"
+    params = {"train": {"seed": 1, "more": 2}}
+    with start_run("resumed", "corpus", params, run.info.run_id) as tracker:
+        assert tracker.last_step("loss") == 20
+        assert tracker.last_step("accuracy") == -1
+        assert client().get_run(run.info.run_id).info.status == "RUNNING"
+        tracker.metrics({"loss": 0.1}, step=30)
+    (run,) = runs()
+    assert run.info.status == "FINISHED"
+    assert run.data.params == {"train.seed": "1", "train.more": "2"}
+    history = client().get_metric_history(run.info.run_id, "loss")
+    assert [one.step for one in history] == [10, 20, 30]
+
+
+def test_params_that_a_run_has_already_are_left_alone():
+    """They differ where params that the training does not read were edited meanwhile."""
+    with start_run("first", "corpus", {"corpus": {"licence": "MIT"}}) as tracker:
+        run_id = tracker.run_id
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        with start_run("second", "corpus", {"corpus": {"licence": "GPL"}}, run_id) as tracker:
+            tracker.metrics({"loss": 1.0})
+    (run,) = runs()
+    assert run.data.params == {"corpus.licence": "MIT"}
+    assert run.data.metrics == {"loss": 1.0}
+
+
+@pytest.mark.parametrize("how", ["deleted", "unknown"])
+def test_a_run_that_is_gone_is_replaced_with_a_warning(how):
+    with start_run("first", "corpus", {"train": {"seed": 1}}) as tracker:
+        run_id = tracker.run_id
+    if how == "deleted":
+        client().delete_run(run_id)
+    else:
+        run_id = "0" * 32
+    with (
+        pytest.warns(UserWarning, match=rf"the MLflow run {run_id} .* is gone"),
+        start_run("second", "corpus", {"train": {"seed": 1}}, run_id) as tracker,
+    ):
+        tracker.metrics({"loss": 1.0})
+    newest = runs()[0]
+    assert newest.info.run_name == "second"
+    assert newest.info.status == "FINISHED"
+    assert newest.data.params == {"train.seed": "1"}
 
 
 def test_a_tracker_out_of_reach_warns_once_and_stops_nothing(tmp_path, monkeypatch):

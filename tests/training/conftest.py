@@ -107,6 +107,7 @@ def train_config() -> Callable[..., TrainConfig]:
             "early_stopping_patience": None,
             "average_checkpoints": 1,
             "log_every_steps": 5,
+            "save_every_seconds": 60.0,
         }
         return TrainConfig.model_validate(values | changes)
 

@@ -30,13 +30,22 @@ def test_a_curve_has_a_header_and_no_timings(tmp_path):
 
 def test_the_bar_shows_loss_speed_with_validation(capsys):
     bar = ProgressBar()
-    bar.on_start(10, 99)
+    bar.on_start(10, 99, 0)
     bar.on_log(TrainRow(5, 1.25, 0.001, 2.0), Speed(12_345.0, 1.0))
     bar.on_validation(ValidRow(10, 1.5, math.exp(1.5), 0.25))
     bar.on_end()
     shown = capsys.readouterr().err
     for part in ("10/10", "loss=1.250", "tokens/s=12,345", "valid=1.500", "accuracy=0.250"):
         assert part in shown
+
+
+def test_a_resumed_bar_starts_where_training_does_and_not_with_a_burst_of_speed(capsys):
+    bar = ProgressBar()
+    bar.on_start(1000, 99, 900)
+    bar.on_end()
+    shown = capsys.readouterr().err
+    assert "900/1000" in shown
+    assert "step/s" not in shown.replace("?step/s", "")
 
 
 def test_a_bar_that_never_started_can_be_closed():

@@ -23,7 +23,7 @@ class Record:
     def __init__(self):
         self.events = []
 
-    def on_start(self, num_steps, num_parameters):
+    def on_start(self, num_steps, num_parameters, step):
         self.events.append(("start", num_steps))
 
     def on_log(self, row, speed):
@@ -173,6 +173,26 @@ def test_what_is_not_finite_stops_training_with_step_batch_rate(
     ):
         trainer.run()
     assert len(calls) == 4
+
+
+def test_out_of_memory_is_told_with_the_batch_and_what_to_lower(
+    train_config, model_config, copy_ids, monkeypatch
+):
+    trainer = Trainer(train_config(), model_config, copy_ids)
+    loss = trainer._loss
+
+    def full(batch):
+        if trainer.state.step == 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return loss(batch)
+
+    monkeypatch.setattr(trainer, "_loss", full)
+    with pytest.raises(
+        ValueError,
+        match=r"out of memory at step 3, batch of \d+ pairs, up to \d+ source and \d+ target "
+        r"tokens; lower train.batch_tokens = 128 and raise train.gradient_accumulation",
+    ):
+        trainer.run()
 
 
 def test_bfloat16_trains_too(train_config, model_config, copy_ids):

@@ -150,7 +150,7 @@ class Decoder(nn.Module):
 
         def attend_to_past(x: Tensor) -> Tensor:
             query, key, value = layer.self_attention.query_key_value(x).chunk(3, dim=-1)
-            context, keys, values = self.attention.step(query, key, value, *past, reach)
+            context, keys, values = self.attention.step(query, key, value, past[0], past[1], reach)
             grown.extend([keys, values])
             return layer.self_attention.output(context)  # type: ignore[no-any-return]
 

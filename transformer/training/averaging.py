@@ -22,6 +22,10 @@ class WeightAverage:
         """Takes a copy; the oldest one goes once there are more than `size`."""
         self._snapshots.append({k: v.detach().to("cpu", copy=True) for k, v in weights.items()})
 
+    def snapshots(self) -> list[Weights]:
+        """From the oldest to the newest. Not copies."""
+        return list(self._snapshots)
+
     def mean(self) -> Weights:
         """The mean, summed from the oldest to the newest: new tensors on the CPU."""
         first, *others = self._snapshots

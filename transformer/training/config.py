@@ -94,6 +94,9 @@ class TrainConfig(Section):
     average_checkpoints: int = Field(ge=1)
     # How often metrics are read from the device, in optimizer steps.
     log_every_steps: int = Field(ge=1)
+    # A training that is killed loses at most this much work, and the step or validation that it
+    # was at. 0 saves after every step. Changes no result.
+    save_every_seconds: float = Field(ge=0, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _warm_up_ends_before_training(self) -> Self:

@@ -37,14 +37,14 @@ class Speed(NamedTuple):
     """Timings, which differ from run to run: never for a file that DVC hashes."""
 
     tokens_per_second: float  # real source and target tokens, training alone
-    seconds: float  # since training began
+    seconds: float  # of training and validation so far, in all processes that it took
 
 
 class Reporter(Protocol):
     """Hears of training as it goes."""
 
-    def on_start(self, num_steps: int, num_parameters: int) -> None:
-        """Before the first step."""
+    def on_start(self, num_steps: int, num_parameters: int, step: int) -> None:
+        """Before the step that follows `step` done ones."""
 
     def on_log(self, row: TrainRow, speed: Speed) -> None:
         """Every `log_every_steps`."""
@@ -63,11 +63,16 @@ class ProgressBar:
         self._bar: Any = None
         self._shown: dict[str, str] = {}
 
-    def on_start(self, num_steps: int, num_parameters: int) -> None:
-        """Opens the bar."""
+    def on_start(self, num_steps: int, num_parameters: int, step: int) -> None:
+        """Opens the bar, at `step`."""
         interval = 0.2 if sys.stderr.isatty() else _SECONDS_BETWEEN_LINES
         self._bar = tqdm(
-            total=num_steps, unit="step", file=sys.stderr, mininterval=interval, dynamic_ncols=True
+            total=num_steps,
+            initial=step,
+            unit="step",
+            file=sys.stderr,
+            mininterval=interval,
+            dynamic_ncols=True,
         )
 
     def on_log(self, row: TrainRow, speed: Speed) -> None:

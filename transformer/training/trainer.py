@@ -1,9 +1,9 @@
 """The training loop."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from transformer.model.transformer import Transformer
 from transformer.text.ids import Ids
 from transformer.training.averaging import WeightAverage, model_weights, set_weights
 from transformer.training.batching import Batch, BatchPlan, Integers, make_batch, split_batch
+from transformer.training.capture import SavedState, capture, restore
 from transformer.training.checkpoint import CheckpointInfo
 from transformer.training.config import TrainConfig
 from transformer.training.device import autocast, choose_device, choose_precision
@@ -21,12 +22,13 @@ from transformer.training.objective import smoothed_cross_entropy
 from transformer.training.optimizer import make_optimizer, set_learning_rate
 from transformer.training.reporting import Reporter, Speed, TrainRow, ValidRow
 from transformer.training.schedule import check_warmup, learning_rate
-from transformer.training.state import TrainState
+from transformer.training.state import Sums, TrainState, zero_sums
+from transformer.training.stopping import TrainingStopped
 from transformer.training.validation import hidden_states, validate
 
 
 class DivergedError(ValueError):
-    """The loss or the gradient is infinite or no number; nothing was saved."""
+    """The loss or the gradient is infinite or no number; no model was saved."""
 
 
 @dataclass(frozen=True)
@@ -40,32 +42,41 @@ class TrainResult:
     summary: dict[str, Any]  # for a metrics file: no timings
 
 
+@dataclass(frozen=True)
+class Resume:
+    """How a training leaves behind what it can go on from, and goes on from what was left."""
+
+    # What was left of the same config, model, data and code. A call, so that nothing else holds
+    # on to it: it may be several times as large as the model.
+    load: Callable[[], SavedState | None] = lambda: None
+    save: Callable[[SavedState], None] | None = None  # called between two steps
+    is_stop_requested: Callable[[], bool] = lambda: False  # asked between two steps
+
+
 def train_model(
-    config: TrainConfig, model_config: ModelConfig, ids: Ids, reporters: Sequence[Reporter] = ()
+    config: TrainConfig,
+    model_config: ModelConfig,
+    ids: Ids,
+    reporters: Sequence[Reporter] = (),
+    resume: Resume | None = None,
 ) -> TrainResult:
-    """Trains a model from its initial weights to the end.
+    """Trains a model from its initial weights, or from where an earlier process left, to the end.
 
     Every random number follows from `config.seed`: the initial weights, the order of batches by
-    epoch, dropout by step. On one CPU the same arguments and number of threads give the same bits.
+    epoch, dropout by step. On one CPU the same arguments and number of threads give the same bits,
+    however often training was stopped on the way.
 
     Raises:
         DivergedError: the loss or the gradient is not finite.
+        TrainingStopped: as `resume` requested; the state was saved, if `resume` says how.
         ValueError: the config does not fit the data or the machine.
     """
-    trainer = Trainer(config, model_config, ids, reporters)
+    trainer = Trainer(config, model_config, ids, reporters, resume)
     try:
         return trainer.run()
     finally:
         for reporter in reporters:
             reporter.on_end()
-
-
-class _Sums(NamedTuple):
-    """Since the last reading; the tensors stay on the device, so that no step waits for it."""
-
-    loss: Tensor
-    gradient_norm: Tensor
-    first_bad_step: Tensor  # int64; 0: none
 
 
 class Trainer:
@@ -77,9 +88,11 @@ class Trainer:
         model_config: ModelConfig,
         ids: Ids,
         reporters: Sequence[Reporter] = (),
+        resume: Resume | None = None,
     ) -> None:
         self._config, self._model_config, self._ids = config, model_config, ids
         self._reporters = reporters
+        self._resume = resume or Resume()
         self._device = choose_device(config.device)
         self._precision = choose_precision(config.precision, self._device)
         train = ids.train
@@ -92,40 +105,47 @@ class Trainer:
         check_warmup(config, self.num_steps)
         self._check_lengths()
         self.state = self._start()
+        saved = self._resume.load()
+        if saved is not None:
+            restore(self.state, saved)
+        self._saved_step, self._last_save = self.state.step, 0.0
         is_compiled = self._device.type == "cuda" if config.compile == "auto" else config.compile
         self._hidden_states = (
             torch.compile(hidden_states, dynamic=True) if is_compiled else hidden_states
         )
-        self._train_rows: list[TrainRow] = []
-        self._valid_rows: list[ValidRow] = []
 
     def run(self) -> TrainResult:
         """Trains from the present state to the end."""
         config, state = self._config, self.state
         for reporter in self._reporters:
-            reporter.on_start(self.num_steps, state.model.num_parameters())
+            reporter.on_start(self.num_steps, state.model.num_parameters(), state.step)
         state.model.train()
-        sums = self._zero_sums()
-        begin = mark = time.monotonic()
-        num_tokens = num_targets = 0
+        mark = self._last_save = time.monotonic()
+        begin = mark - state.seconds  # as if the steps that were lost had never been
+        num_tokens = 0
         while state.step < self.num_steps and not self._is_out_of_patience():
+            if self._resume.is_stop_requested():
+                self._save(begin)
+                raise TrainingStopped(state.step, self.num_steps)
             indices = self.batch_indices(state.step)
-            sums = self._guarded_step(indices, sums)
+            self._guarded_step(indices)
             lengths = self._ids.train.source_lengths, self._ids.train.target_lengths
-            num_targets += int(lengths[1][indices].sum())
+            state.num_targets += int(lengths[1][indices].sum())
             num_tokens += int(lengths[0][indices].sum() + lengths[1][indices].sum())
             is_last = state.step == self.num_steps
             is_validation = is_last or self._is_validation_due()
-            if is_last or is_validation or state.step % config.log_every_steps == 0:
-                row = self._read(sums, num_targets)
+            if is_validation or state.step % config.log_every_steps == 0:
+                row = self._read()
                 now = time.monotonic()
                 speed = Speed(num_tokens / max(now - mark, 1e-9), now - begin)
                 for reporter in self._reporters:
                     reporter.on_log(row, speed)
-                sums, num_tokens, num_targets = self._zero_sums(), 0, 0
+                num_tokens = 0
                 if is_validation:
                     self._validate()
                 mark = time.monotonic()
+            if not is_last and time.monotonic() - self._last_save >= config.save_every_seconds:
+                mark += self._save(begin)
         return self._finish()
 
     def batch_indices(self, step: int) -> Integers:
@@ -141,11 +161,23 @@ class Trainer:
         model = Transformer(self._model_config, meta.source_vocab_size, meta.target_vocab_size)
         model = model.to(self._device)
         optimizer = make_optimizer(self._config.optimizer, model.parameters())
-        return TrainState(model, optimizer, WeightAverage(self._config.average_checkpoints))
+        average = WeightAverage(self._config.average_checkpoints)
+        return TrainState(model, optimizer, average, zero_sums(self._device))
 
-    def _guarded_step(self, indices: Integers, sums: _Sums) -> _Sums:
+    def _save(self, begin: float) -> float:
+        """Hands on the state, unless it was handed on, or came, as it is; returns the seconds."""
+        state, start = self.state, time.monotonic()
+        if self._resume.save is not None and state.step != self._saved_step:
+            self._check_sums()
+            state.seconds = start - begin
+            self._resume.save(capture(state))
+            self._saved_step = state.step
+        self._last_save = time.monotonic()
+        return self._last_save - start
+
+    def _guarded_step(self, indices: Integers) -> None:
         try:
-            return self._step(indices, sums)
+            self._step(indices)
         except torch.OutOfMemoryError as error:
             raise ValueError(
                 f"out of memory at step {self.state.step + 1}, {self._describe(indices)}; lower "
@@ -153,7 +185,7 @@ class Trainer:
                 "train.gradient_accumulation by the same factor, which keeps the result"
             ) from error
 
-    def _step(self, indices: Integers, sums: _Sums) -> _Sums:
+    def _step(self, indices: Integers) -> None:
         """One optimizer step. Reads nothing back from the device."""
         config, state, meta = self._config, self.state, self._ids.meta
         rate = learning_rate(config, self._model_config.d_model, self.num_steps, state.step + 1)
@@ -181,8 +213,9 @@ class Trainer:
         state.optimizer.step()
         state.optimizer.zero_grad(set_to_none=True)
         state.step += 1
+        sums = state.sums
         is_bad = ~torch.isfinite(step_loss + norm) & (sums.first_bad_step == 0)
-        return _Sums(
+        state.sums = Sums(
             loss=sums.loss + step_loss * num_targets,
             gradient_norm=sums.gradient_norm + norm,
             first_bad_step=torch.where(is_bad, state.step, sums.first_bad_step),
@@ -197,21 +230,25 @@ class Trainer:
                 hidden, weight, bias, batch.labels, self._config.label_smoothing
             )
 
-    def _read(self, sums: _Sums, num_targets: int) -> TrainRow:
+    def _read(self) -> TrainRow:
         """Waits for the device, and reads what gathered since the row before."""
-        bad = int(sums.first_bad_step.item())
-        if bad:
-            raise DivergedError(self._tell_divergence(bad))
-        config, step = self._config, self.state.step
-        last = self._train_rows[-1].step if self._train_rows else 0
+        self._check_sums()
+        config, state = self._config, self.state
+        last = state.train_rows[-1].step if state.train_rows else 0
+        rate = learning_rate(config, self._model_config.d_model, self.num_steps, state.step)
         row = TrainRow(
-            step=step,
-            train_loss=sums.loss.item() / num_targets,
-            learning_rate=learning_rate(config, self._model_config.d_model, self.num_steps, step),
-            gradient_norm=sums.gradient_norm.item() / (step - last),
+            step=state.step,
+            train_loss=state.sums.loss.item() / state.num_targets,
+            learning_rate=rate,
+            gradient_norm=state.sums.gradient_norm.item() / (state.step - last),
         )
-        self._train_rows.append(row)
+        state.train_rows.append(row)
+        state.sums, state.num_targets = zero_sums(self._device), 0
         return row
+
+    def _check_sums(self) -> None:
+        if bad := int(self.state.sums.first_bad_step.item()):
+            raise DivergedError(self._tell_divergence(bad))
 
     def _validate(self) -> None:
         """Scores the mean of the latest snapshots: what would be saved if training ended here."""
@@ -224,7 +261,7 @@ class Trainer:
             model, self._ids.valid, self._ids.meta, self._slots, self._precision, state.step
         )
         set_weights(model, present)
-        self._valid_rows.append(row)
+        state.valid_rows.append(row)
         for reporter in self._reporters:
             reporter.on_validation(row)
         if row.valid_loss < state.best_loss:
@@ -237,11 +274,11 @@ class Trainer:
     def _finish(self) -> TrainResult:
         state, train = self.state, self._ids.train
         weights = state.best_weights
-        final = self._valid_rows[-1]
+        final = state.valid_rows[-1]
         if weights is None:
             weights = state.average.mean()
         else:
-            final = next(row for row in self._valid_rows if row.step == state.best_step)
+            final = next(row for row in state.valid_rows if row.step == state.best_step)
         set_weights(state.model, weights)
         summary = {
             "steps": state.step,
@@ -252,7 +289,7 @@ class Trainer:
             "valid_accuracy": round(final.accuracy, 6),
             "best_valid_loss": round(state.best_loss, 6),
             "best_step": state.best_step,
-            "train_loss": round(self._train_rows[-1].train_loss, 6),
+            "train_loss": round(state.train_rows[-1].train_loss, 6),
             "num_parameters": state.model.num_parameters(),
             "steps_per_epoch": self._plan.num_batches,
             "padding_share": round(self._plan.padding_share(), 6),
@@ -269,7 +306,7 @@ class Trainer:
             tokenizer_sha256=meta.tokenizer_sha256,
         )
         model = state.model.cpu().eval()
-        return TrainResult(model, info, self._train_rows, self._valid_rows, summary)
+        return TrainResult(model, info, state.train_rows, state.valid_rows, summary)
 
     def _is_validation_due(self) -> bool:
         every = self._config.validate_every_steps or self._plan.num_batches
@@ -278,10 +315,6 @@ class Trainer:
     def _is_out_of_patience(self) -> bool:
         patience = self._config.early_stopping_patience
         return patience is not None and self.state.num_worse >= patience
-
-    def _zero_sums(self) -> _Sums:
-        zero = torch.zeros((), device=self._device)
-        return _Sums(zero, zero, torch.zeros((), dtype=torch.int64, device=self._device))
 
     def _check_lengths(self) -> None:
         limit = self._model_config.max_positions

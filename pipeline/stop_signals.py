@@ -1,0 +1,48 @@
+"""TERM and Ctrl-C, noted rather than obeyed at once."""
+
+import signal
+import threading
+from types import FrameType
+from typing import Any, Self
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# What a shell reports of a process that a signal ended.
+_EXIT_BASE = 128
+
+
+class StopSignals:
+    """While entered, the first TERM or INT is noted; any after it has its usual effect.
+
+    A signal that the process was started to
+    ignore, as a shell's background jobs are with INT, stays ignored. Python handles signals in the
+    main thread alone: entered in another one, this does nothing.
+    """
+
+    def __init__(self) -> None:
+        self._noted: int | None = None
+        self._usual: dict[int, Any] = {}
+
+    def is_requested(self) -> bool:
+        """Whether one was noted."""
+        return self._noted is not None
+
+    @property
+    def exit_code(self) -> int:
+        """143 after TERM, 130 after Ctrl-C, as shells have it."""
+        assert self._noted is not None
+        return _EXIT_BASE + self._noted
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS:
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    self._usual[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._usual:
+            signal.signal(*self._usual.popitem())
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        self._noted = number
+        self.__exit__()
