@@ -4,7 +4,7 @@ from statistics import median, quantiles
 
 from benchmarks.machine import describe_commit, describe_machine
 from benchmarks.project import ALL_BATCH_SIZE, Project, Subject, plan_name
-from benchmarks.protocol import MIN_SECONDS, Work
+from benchmarks.protocol import MAX_SECONDS, MIN_SECONDS, Work
 from benchmarks.table import Findings
 from benchmarks.variants import NAMES, SLOW
 from transformer.training.checkpoint import model_hash
@@ -41,8 +41,8 @@ def write_notes(
         f"{median(lengths):.0f} source tokens in the middle of them, {max(lengths)} at most.",
         f"{describe_machine()}; {', '.join(versions)}; {describe_commit()}.",
         f"Speeds are target tokens per second, end marks included, medians of {rounds} "
-        f"measurements of at least {MIN_SECONDS} s, on {sample} sentences evenly spaced over the "
-        "test set; bold is a contender's best setting. "
+        f"measurements of {MIN_SECONDS} to {MAX_SECONDS:g} s, on {sample} sentences evenly spaced "
+        "over the test set; bold is a contender's best setting. "
         f"{_slow_note(findings, list(parts.values()))}"
         f"BLEU is that of the whole test set at batch {ALL_BATCH_SIZE}; length penalty "
         f"{search.length_penalty:g}.",

@@ -1,5 +1,6 @@
 """The project that is measured: its model, its test set, what the workers get of them."""
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,8 +116,10 @@ def plan_work(subject: Subject, num_sentences: int, batch_sizes: Sequence[int]) 
     sample = spread(real, num_sentences)
     plans = {ALL: length_batches(real, lengths, ALL_BATCH_SIZE)}
     for size in batch_sizes:
-        plans[plan_name(size)] = length_batches(sample, lengths, size)
-        plans[plan_name(size, is_slow=True)] = few(plans[plan_name(size)])
+        batches = length_batches(sample, lengths, size)
+        for is_slow, chosen in ((False, batches), (True, few(batches))):
+            # In any order but that of lengths, so that a measurement left off is not of long ones.
+            plans[plan_name(size, is_slow)] = random.Random(size).sample(chosen, len(chosen))
     longest = subject.info.model.max_positions
     limits = [subject.search.max_length(length, longest) for length in lengths]
     return Work(subject.ids, limits, subject.search.length_penalty, plans)

@@ -4,7 +4,7 @@ Workers run in environments of their own, so this module imports the standard li
 
 A worker says first, once it is loaded: {"load_seconds", "session_seconds", "version"}. Then it
 answers requests one by one:
-- {"kind": "measure", "plan", "beam_size"} -> {"seconds", "num_tokens", "num_passes"};
+- {"kind": "measure", "plan", "beam_size"} -> {"seconds", "num_tokens", "num_batches"};
 - {"kind": "translate", "plan", "beam_size"} -> {"targets": a list of ids per sentence};
 - {"kind": "memory"} -> {"peak_bytes"}.
 Each answer holds "cpu_seconds" too, what the worker used of the cores for it; what goes wrong is
@@ -23,8 +23,9 @@ from typing import Any, NamedTuple, Protocol, TextIO
 # Sentences translated before the clock starts: a worker that slept finds its caches cold.
 NUM_WARM_UP_SENTENCES = 8
 
-# A plan is translated again until so much time has been measured.
+# A plan is translated again until so much time has been measured, and left off after so much.
 MIN_SECONDS = 0.5
+MAX_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def measure(
     """Translates a plan's batches, again and again for a while, and times the engine's calls.
 
     Returns:
-        "seconds" in those calls, "num_tokens" that they gave, end marks included, "num_passes".
+        "seconds" in those calls, "num_tokens" that they gave, end marks included, "num_batches".
     """
     batches = [_prepare(engine, work, rows) for rows in plan]
     num_warm = 0
@@ -112,15 +113,17 @@ def measure(
             break
         engine.run(batch, beam_size)
         num_warm += len(rows)
-    seconds, num_tokens, num_passes = 0.0, 0, 0
+    seconds, num_tokens, num_batches = 0.0, 0, 0
     while seconds < MIN_SECONDS:
         for batch in batches:
+            if seconds >= MAX_SECONDS:
+                break
             started = clock()
             result = engine.run(batch, beam_size)
             seconds += clock() - started
             num_tokens += sum(map(len, engine.read(result)))
-        num_passes += 1
-    return {"seconds": seconds, "num_tokens": num_tokens, "num_passes": num_passes}
+            num_batches += 1
+    return {"seconds": seconds, "num_tokens": num_tokens, "num_batches": num_batches}
 
 
 def translate(

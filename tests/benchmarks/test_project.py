@@ -18,7 +18,11 @@ def make_subject(ids):
 
 def test_empty_sentences_are_left_to_nobody():
     work = plan_work(make_subject([[5, 3], [], [6, 7, 8, 9, 3]]), 10, [1])
-    assert work.plans == {ALL: [[2, 0]], "1": [[2], [0]], "1 few": [[2], [0]]}
+    assert work.plans.pop(ALL) == [[2, 0]]
+    assert {name: sorted(plan) for name, plan in work.plans.items()} == {
+        "1": [[0], [2]],
+        "1 few": [[0], [2]],
+    }
     assert work.max_lengths == [5, 1, 9]
     assert work.length_penalty == 0.8
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.engines import Marks, OnnxEngine
-from benchmarks.protocol import MIN_SECONDS, Work, measure, peak_bytes, translate
+from benchmarks.protocol import MAX_SECONDS, MIN_SECONDS, Work, measure, peak_bytes, translate
 
 WORK = Work([[5, 3], [6, 7, 3], [8, 3]], [4, 5, 4], 1.0, {"2": [[1, 0], [2]]})
 
@@ -37,8 +37,14 @@ def test_a_measurement_warms_up_and_repeats_its_plan_until_it_took_long_enough()
     engine, ticks = CopyingEngine(), count()
     step = MIN_SECONDS / 3  # for each batch, so that two passes of two batches are needed
     found = measure(engine, WORK, WORK.plans["2"], 4, lambda: next(ticks) * step)
-    assert found == {"seconds": pytest.approx(4 * step), "num_tokens": 14, "num_passes": 2}
+    assert found == {"seconds": pytest.approx(4 * step), "num_tokens": 14, "num_batches": 4}
     assert engine.batches == [(2, 4), (1, 4)] * 3
+
+
+def test_a_measurement_that_takes_too_long_is_left_off():
+    engine, ticks = CopyingEngine(), count()
+    found = measure(engine, WORK, WORK.plans["2"], 4, lambda: next(ticks) * MAX_SECONDS)
+    assert found == {"seconds": MAX_SECONDS, "num_tokens": 5, "num_batches": 1}
 
 
 def test_translations_stand_in_the_order_of_the_sentences():
