@@ -82,15 +82,13 @@ def _judge_quality(
     workers: dict[Variant, Worker],
     report: Callable[[str], None],
 ) -> None:
-    # Each contender's whole test set, in its plain setting with the most threads.
-    plain = {
-        variant.contender: worker
-        for variant, worker in sorted(workers.items(), key=lambda item: item[0].num_threads)
-        if variant.num_workers == 1 and not variant.is_active_wait
-    }
+    # Each contender's whole test set, with the most threads, side by side where it knows that:
+    # threads that wait for one another may be very slow, and change no translation.
+    order = sorted(workers, key=lambda variant: (variant.num_threads, variant.num_workers))
+    chosen = {variant.contender: workers[variant] for variant in order}
     for beam_size in findings.beam_sizes:
         found: dict[str, list[list[int]]] = {}
-        for who, worker in plain.items():
+        for who, worker in chosen.items():
             report(f"test set, {beam_name(beam_size)}, {who}")
             try:
                 answer = worker.ask("translate", plan=ALL, beam_size=beam_size)
