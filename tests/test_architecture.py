@@ -134,6 +134,36 @@ def test_what_a_gpu_machine_runs_needs_neither_dvc_nor_mlflow(part):
             assert not [name for name in names if name.split(".")[0] in ("dvc", "mlflow")]
 
 
+@pytest.mark.parametrize("package", ["transformer", "pipeline"])
+def test_nothing_that_is_installed_imports_the_benchmarks(package):
+    for file in (ROOT / package).rglob("*.py"):
+        assert "benchmarks" not in {name.split(".")[0] for name in imported_names(file)}, file
+
+
+@pytest.mark.parametrize("name", ["ctranslate2_worker", "ctranslate2_convert"])
+def test_what_runs_in_another_environment_imports_no_more_than_that_holds(name):
+    seen, todo = set(), {f"benchmarks.{name}"}
+    while todo:
+        module = todo.pop()
+        seen.add(module)
+        file = ROOT / f"{module.replace('.', '/')}.py"
+        names = imported_names(file)
+        todo |= {name for name in names if name.startswith("benchmarks.")} - seen
+        others = {name.split(".")[0] for name in names} - set(sys.stdlib_module_names)
+        assert others <= {"benchmarks", "numpy", "ctranslate2"}, file
+
+
+def imported_names(file: Path) -> set[str]:
+    """The modules that a file imports anywhere in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module or "")
+    return names
+
+
 def modules_after(statement: str) -> set[str]:
     """The top-level modules in memory once a fresh process has run a statement."""
     code = f"{statement}; import sys; print(*{{name.split('.')[0] for name in sys.modules}})"
@@ -158,7 +188,7 @@ def test_serving_loads_no_torch():
     assert not modules & {"torch", "mlflow", "dvc", "datasets", "pyarrow"}
 
 
-@pytest.mark.parametrize("package", ["transformer", "pipeline"])
+@pytest.mark.parametrize("package", ["transformer", "pipeline", "benchmarks"])
 def test_every_file_tells_its_purpose_in_a_line(package):
     for file in (ROOT / package).rglob("*.py"):
         docstring = ast.get_docstring(ast.parse(file.read_text()))

@@ -1,0 +1,1 @@
+"""Benchmarks: our decoding beside that of others, on our own trained weights."""
