@@ -13,9 +13,9 @@ _EXIT_BASE = 128
 class StopSignals:
     """While entered, the first TERM or INT is noted; any after it has its usual effect.
 
-    A signal that the process was started to
-    ignore, as a shell's background jobs are with INT, stays ignored. Python handles signals in the
-    main thread alone: entered in another one, this does nothing.
+    A signal that the process was started to ignore, as a shell's background jobs are with INT,
+    stays ignored. Python handles signals in the main thread alone: entered in another one, this
+    does nothing.
     """
 
     def __init__(self) -> None:

@@ -8,6 +8,56 @@ from typing import Any
 import pytest
 
 
+@pytest.fixture(scope="session")
+def model_maker() -> Callable[..., Any]:
+    """Makes small random models, by config and vocabulary sizes.
+
+    `sharpness` spreads a model's logits so that choices matter; `with_biases` draws its biases,
+    whose zeros at first would hide one that is left out.
+    """
+
+    def make(
+        seed: int = 0,
+        source_vocab_size: int = 12,
+        target_vocab_size: int = 12,
+        sharpness: float = 4.0,
+        with_biases: bool = False,
+        **changes: Any,
+    ) -> Any:
+        import torch
+
+        from transformer.model.config import ModelConfig
+        from transformer.model.transformer import Transformer
+
+        values = {
+            "num_encoder_layers": 1,
+            "num_decoder_layers": 2,
+            "d_model": 16,
+            "num_heads": 2,
+            "d_ff": 32,
+            "dropout": 0.1,
+            "attention_dropout": 0.1,
+            "norm": "pre",
+            "norm_epsilon": 1e-5,
+            "positions": "sinusoidal",
+            "max_positions": 40,
+            "activation": "relu",
+            "scale_embeddings": True,
+            "tie_embeddings": "none",
+        }
+        torch.manual_seed(seed)
+        config = ModelConfig(**(values | changes))
+        model = Transformer(config, source_vocab_size, target_vocab_size).eval()
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                if with_biases and name.endswith("bias"):
+                    parameter.normal_(std=0.2)
+            model.projection.weight.mul_(sharpness)
+        return model
+
+    return make
+
+
 @pytest.fixture
 def make_translator(tmp_path: Path) -> Callable[..., Path]:
     """Writes a translator whose graph copies its source: "un chat" becomes "UN CHAT".

@@ -1,5 +1,7 @@
 """Small models with sharp distributions, and measurements without a machine."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -7,8 +9,6 @@ from benchmarks.measuring import Measurement
 from benchmarks.sampling import Cell
 from benchmarks.variants import Variant
 from transformer.decoding.beam import SpecialIds
-from transformer.model.config import ModelConfig
-from transformer.model.transformer import Transformer
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -26,35 +26,9 @@ def special():
 
 
 @pytest.fixture(scope="session")
-def make_model():
-    def make(seed=0, source_vocab_size=12, target_vocab_size=12, **changes):
-        values = {
-            "num_encoder_layers": 2,
-            "num_decoder_layers": 1,
-            "d_model": 16,
-            "num_heads": 2,
-            "d_ff": 32,
-            "dropout": 0.1,
-            "attention_dropout": 0.0,
-            "norm": "pre",
-            "norm_epsilon": 1e-5,
-            "positions": "sinusoidal",
-            "max_positions": 24,
-            "activation": "relu",
-            "scale_embeddings": True,
-            "tie_embeddings": "none",
-        }
-        torch.manual_seed(seed)
-        config = ModelConfig(**(values | changes))
-        model = Transformer(config, source_vocab_size, target_vocab_size).eval()
-        with torch.no_grad():
-            for name, parameter in model.named_parameters():
-                if name.endswith("bias"):  # zeros at first, which would hide a bias left out
-                    parameter.normal_(std=0.2)
-            model.projection.weight.mul_(4.0)
-        return model
-
-    return make
+def make_model(model_maker):
+    shape = {"num_encoder_layers": 2, "num_decoder_layers": 1, "max_positions": 24}
+    return partial(model_maker, with_biases=True, **shape)
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,6 @@ import pytest
 import torch
 
 from transformer.decoding.beam import SpecialIds
-from transformer.model.config import ModelConfig
-from transformer.model.transformer import Transformer
 
 # Where a tokenizer fitted in this project has them; 1 is the unknown mark.
 PAD, BOS, EOS = 0, 2, 3
@@ -19,35 +17,6 @@ def _one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-def make_model(seed=0, source_vocab_size=12, target_vocab_size=14, sharpness=4.0, **changes):
-    """A random model; `sharpness` spreads its logits so that choices matter."""
-    values = {
-        "num_encoder_layers": 1,
-        "num_decoder_layers": 2,
-        "d_model": 16,
-        "num_heads": 2,
-        "d_ff": 32,
-        "dropout": 0.1,
-        "attention_dropout": 0.1,
-        "norm": "pre",
-        "norm_epsilon": 1e-5,
-        "positions": "sinusoidal",
-        "max_positions": 24,
-        "activation": "relu",
-        "scale_embeddings": True,
-        "tie_embeddings": "none",
-    }
-    torch.manual_seed(seed)
-    config = ModelConfig(**(values | changes))
-    model = Transformer(config, source_vocab_size, target_vocab_size).eval()
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name.endswith("bias"):  # zeros at first, which would hide a bias left out
-                parameter.normal_(std=0.2)
-        model.projection.weight.mul_(sharpness)
-    return model
 
 
 def export(model, attention, *precisions):
@@ -76,9 +45,9 @@ def opener():
 
 
 @pytest.fixture(scope="session")
-def model():
+def model(model_maker):
     """Pre-norm, sinusoidal positions, ReLU, nothing shared: the shape most tests use."""
-    return make_model()
+    return model_maker(target_vocab_size=14, with_biases=True, max_positions=24)
 
 
 @pytest.fixture(scope="session")
@@ -112,10 +81,11 @@ def portable(portable_graph):
 
 
 @pytest.fixture(scope="session")
-def shared_model():
+def shared_model(model_maker):
     """Post-norm, learned positions, GELU, one embedding for all; trained to copy for a moment."""
-    model = make_model(
-        1, 400, 400, 1.0, d_model=64, norm="post", positions="learned", activation="gelu",
+    model = model_maker(
+        1, 400, 400, 1.0, with_biases=True, max_positions=24, d_model=64, norm="post",
+        positions="learned", activation="gelu",
         scale_embeddings=False, tie_embeddings="all", dropout=0.0, attention_dropout=0.0,
     ).train()  # fmt: skip
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)

@@ -124,10 +124,14 @@ def test_a_row_that_outlives_all_others_is_answered_as_alone(fused):
         np.testing.assert_array_equal(together[2][row], lengths[0])
 
 
-def test_batch_equals_one_by_one(fused):
-    together = by_graph(fused, num_best=3)
+@pytest.mark.parametrize("attention", ["fused", "portable"])
+@pytest.mark.parametrize("beam_size", [1, 4])  # one row with one beam takes the greedy loop
+def test_batch_equals_one_by_one(request, attention, beam_size):
+    session = request.getfixturevalue(attention)
+    settings = {"beam_size": beam_size, "num_best": min(3, beam_size)}
+    together = by_graph(session, **settings)
     for row, ids in enumerate(ROWS):
-        target, scores, lengths = by_graph(fused, [ids], [LIMITS[row]], num_best=3)
+        target, scores, lengths = by_graph(session, [ids], [LIMITS[row]], **settings)
         np.testing.assert_array_equal(together[0][row, :, : target.shape[2]], target[0])
         assert (together[0][row, :, target.shape[2] :] == 0).all()
         np.testing.assert_allclose(together[1][row], scores[0], atol=1e-5)
