@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# Logits held at once. On a CPU a chunk should stay in cache; a GPU wants few, large products.
-_CHUNK_LOGITS_CPU = 1 << 21
+# Logits held at once: fewer make products too small for full speed, more only take memory.
+_CHUNK_LOGITS_CPU = 1 << 23
 _CHUNK_LOGITS_GPU = 1 << 28
 
 
