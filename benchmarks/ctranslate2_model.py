@@ -67,6 +67,11 @@ def shape(model: Transformer) -> dict[str, Any]:
             "CTranslate2 has no Transformer without layer norm (model.norm = 'none'); leave its "
             "contenders out with --contenders, or train a model with model.norm = 'pre' or 'post'"
         )
+    if config.norm_divisor != "root":
+        raise ValueError(
+            "CTranslate2's layer norm divides by the root of the biased variance; leave its "
+            "contenders out with --contenders, or train a model with model.norm_divisor = 'root'"
+        )
     return {
         "num_encoder_layers": config.num_encoder_layers,
         "num_decoder_layers": config.num_decoder_layers,

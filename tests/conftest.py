@@ -39,6 +39,7 @@ def model_maker() -> Callable[..., Any]:
             "attention_dropout": 0.1,
             "norm": "pre",
             "norm_epsilon": 1e-5,
+            "norm_divisor": "root",
             "positions": "sinusoidal",
             "max_positions": 40,
             "activation": "relu",

@@ -71,6 +71,8 @@ def test_a_model_without_positions_adds_zeros(make_model):
 def test_a_model_without_norms_is_refused(make_model):
     with pytest.raises(ValueError, match="no Transformer without layer norm"):
         layout(make_model(norm="none"))
+    with pytest.raises(ValueError, match="divides by the root of the biased variance"):
+        layout(make_model(norm_divisor="deviation"))
 
 
 def test_names_lead_to_attributes_and_to_entries_of_lists():

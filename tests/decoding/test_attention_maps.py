@@ -23,6 +23,7 @@ def make_model(norm: str) -> Transformer:
         attention_dropout=0.1,
         norm=norm,
         norm_epsilon=1e-5,
+        norm_divisor="root",
         positions="sinusoidal",
         max_positions=32,
         activation="relu",

@@ -12,7 +12,7 @@ import torch
 
 from transformer.decoding.beam import SpecialIds
 from transformer.decoding.search import search
-from transformer.export.graph import INPUTS, OUTPUTS, serialise
+from transformer.export.graph import INPUTS, OUTPUTS, build_graphs, serialise
 from transformer.export.runtime import run_graph
 
 SPECIAL = SpecialIds(pad=0, bos=2, eos=3)
@@ -94,6 +94,20 @@ def test_trained_model_of_another_shape_translates_as_pytorch(shared_model, shar
     assert_same(found, by_pytorch(shared_model, **settings))
     copied = [found[0][row, 0, : len(ids)].tolist() == ids for row, ids in enumerate(rows)]
     assert np.mean(copied) > 0.8
+
+
+@pytest.mark.parametrize("attention", ["fused", "portable"])
+def test_a_norm_by_the_unbiased_deviation_translates_as_pytorch(model_maker, opener, attention):
+    model = model_maker(
+        target_vocab_size=14, with_biases=True, max_positions=24,
+        num_decoder_layers=1, norm_divisor="deviation", norm_epsilon=1e-2,
+    )  # fmt: skip
+    graphs = build_graphs(
+        model, source_pad=0, special=SPECIAL, attention=attention, precisions=["float32"]
+    )
+    session = opener(graphs["float32"])
+    for beam_size in (1, 4):
+        assert_same(by_graph(session, beam_size=beam_size), by_pytorch(model, beam_size=beam_size))
 
 
 def test_beams_beyond_the_vocabulary_work(model, fused):

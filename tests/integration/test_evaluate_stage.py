@@ -93,7 +93,8 @@ def project(tmp_path, monkeypatch):
     torch.manual_seed(0)
     config = ModelConfig(
         num_encoder_layers=1, num_decoder_layers=1, d_model=16, num_heads=2, d_ff=16, dropout=0.0,
-        attention_dropout=0.0, norm="pre", norm_epsilon=1e-5, positions="sinusoidal",
+        attention_dropout=0.0, norm="pre", norm_epsilon=1e-5,
+        norm_divisor="root", positions="sinusoidal",
         max_positions=40, activation="relu", scale_embeddings=True, tie_embeddings="none",
     )  # fmt: skip
     sizes = tokenizers.source.size, tokenizers.target.size

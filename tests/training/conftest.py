@@ -69,6 +69,7 @@ def model_config() -> ModelConfig:
         attention_dropout=0.0,
         norm="pre",
         norm_epsilon=1e-5,
+        norm_divisor="root",
         positions="sinusoidal",
         max_positions=32,
         activation="relu",

@@ -22,6 +22,9 @@ class ModelConfig(Section):
     # pre: inside each residual branch, with a final norm per stack. post: after each addition.
     norm: Literal["pre", "post", "none"]
     norm_epsilon: float = Field(gt=0)
+    # What a layer norm divides by. root: the root of the biased variance + epsilon (Ba et al.
+    # 2016, arXiv:1607.06450). deviation: the unbiased standard deviation, + epsilon outside.
+    norm_divisor: Literal["root", "deviation"]
     positions: Literal["sinusoidal", "learned", "none"]
     # The longest sequence, in tokens with its end mark, that either side can hold.
     max_positions: int = Field(ge=1)
@@ -42,5 +45,10 @@ class ModelConfig(Section):
             raise ValueError(
                 f"d_model = {self.d_model} must be even for positions = 'sinusoidal'; "
                 "sines and cosines come in pairs"
+            )
+        if self.norm_divisor == "deviation" and self.d_model == 1:
+            raise ValueError(
+                "d_model = 1 has no unbiased deviation, which norm_divisor = 'deviation' divides "
+                "by; set d_model to 2 or more, or norm_divisor: root"
             )
         return self

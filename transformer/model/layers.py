@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
+from transformer.model.norm import DeviationNorm
 
 
 class FeedForward(nn.Module):
@@ -153,4 +154,6 @@ def make_norm(config: ModelConfig) -> nn.Module:
     """Layer norm with scale and bias, or the identity where the config asks for none."""
     if config.norm == "none":
         return nn.Identity()
+    if config.norm_divisor == "deviation":
+        return DeviationNorm(config.d_model, config.norm_epsilon)
     return nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
