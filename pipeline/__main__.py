@@ -7,12 +7,16 @@ import sys
 
 import typer
 
+from pipeline.affected import affected
 from pipeline.check import check
 from pipeline.clean import clean
+from pipeline.compare import compare
 from pipeline.download import download
 from pipeline.evaluate import evaluate
 from pipeline.export import export
+from pipeline.plots import plots
 from pipeline.recipe import recipe
+from pipeline.sweep import sweep
 from pipeline.tokenize import tokenize
 from pipeline.train import train
 from pipeline.translate import TextCommand, translate
@@ -28,7 +32,7 @@ app = typer.Typer(
 for stage in (download, clean, vocab, tokenize, train, evaluate, export):
     app.command(rich_help_panel="Stages, as `dvc repro` runs them")(stage)
 app.command(rich_help_panel="Commands", cls=TextCommand)(translate)
-for command in (recipe, check, ui):
+for command in (recipe, check, affected, compare, plots, sweep, ui):
     app.command(rich_help_panel="Commands")(command)
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from pipeline.paths import CHECKPOINT, CLEAN, RAW, REPORTS, TOKENIZER
+from pipeline.paths import CHECKPOINT, CLEAN, METRICS, RAW, REPORTS, TOKENIZER
 
 if TYPE_CHECKING:
     pass
@@ -30,6 +30,7 @@ def evaluate() -> None:
         write_attention_maps,
         write_evaluation,
     )
+    from transformer.files import write_json
     from transformer.text.heldout import encode_sources, read_heldout
     from transformer.text.manifest import read_manifest
     from transformer.training.checkpoint import load_with_tokenizers, model_hash
@@ -76,6 +77,9 @@ def evaluate() -> None:
         ),
         config,
     )
+    margin = (values["bleu_high"] - values["bleu_low"]) / 2
+    metrics = {name: values[name] for name in ("bleu", "chrf", "ter")} | {"bleu_margin": margin}
+    write_json(METRICS / "evaluate.json", {k: round(v, 2) for k, v in metrics.items()})
     maps = []
     readable = [row for row, length in enumerate(source_lengths) if length in PICTURED_LENGTHS]
     for row in readable[: config.num_attention_plots]:

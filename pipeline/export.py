@@ -6,7 +6,7 @@ import typer
 def export() -> None:
     """Write the translator; fail if it strays from PyTorch on the test set."""
     from pipeline.params import load_section, load_sections
-    from pipeline.paths import CHECKPOINT, CLEAN, RAW, REPORTS, TOKENIZER, TRANSLATOR
+    from pipeline.paths import CHECKPOINT, CLEAN, METRICS, RAW, REPORTS, TOKENIZER, TRANSLATOR
     from pipeline.tracking import join_run
     from transformer.decoding.config import SearchConfig
     from transformer.decoding.evaluate_config import EvaluateConfig
@@ -15,6 +15,7 @@ def export() -> None:
     from transformer.export.parity import TestSet
     from transformer.export.report import list_metrics, summarise
     from transformer.export.translator import export_translator
+    from transformer.files import write_json
     from transformer.text.clean_config import CleanConfig
     from transformer.text.heldout import encode_sources, read_heldout
     from transformer.text.manifest import read_manifest
@@ -66,8 +67,10 @@ def export() -> None:
         config=config,
     )
     typer.echo(f"{summarise(reference, verdicts)}\n-> {TRANSLATOR}")
+    metrics = list_metrics(reference, verdicts)
+    bleu = {k: v for k, v in metrics.items() if k.endswith("_bleu") and k != "pytorch_bleu"}
+    write_json(METRICS / "export.json", {k: round(v, 2) for k, v in bleu.items()})
     with join_run(model_hash(CHECKPOINT), manifest.name) as tracker:
-        metrics = list_metrics(reference, verdicts)
         numbers = {k: v for k, v in metrics.items() if isinstance(v, int | float)}
         tracker.metrics({f"export.{name}": value for name, value in numbers.items()})
         tracker.artifact(TRANSLATOR, "translator")

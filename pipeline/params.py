@@ -22,14 +22,25 @@ def read_params(path: Path = PARAMS) -> dict[str, Any]:
         ConfigError: the file is missing, is not YAML, or is no mapping of sections.
     """
     try:
-        values = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         problem = "no such file; `python -m pipeline recipe phrasebook` writes one"
         raise ConfigError([problem], str(path)) from None
+    return parse_params(text, str(path))
+
+
+def parse_params(text: str, where: str) -> dict[str, Any]:
+    """What stands in a params file, as `read_params`; `where` names it in messages.
+
+    Raises:
+        ConfigError: it is not YAML, or no mapping of sections.
+    """
+    try:
+        values = YAML(typ="safe", pure=True).load(text)
     except YAMLError as error:
-        raise ConfigError([f"not YAML: {error}"], str(path)) from None
+        raise ConfigError([f"not YAML: {error}"], where) from None
     if not isinstance(values, dict):
-        raise ConfigError(["expected sections such as `corpus:` at the top level"], str(path))
+        raise ConfigError(["expected sections such as `corpus:` at the top level"], where)
     return values
 
 

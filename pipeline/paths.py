@@ -12,3 +12,5 @@ TOKENIZER = Path("models/tokenizer")
 CHECKPOINT = Path("models/checkpoint")
 TRANSLATOR = Path("models/translator")
 REPORTS = Path("reports")
+# The figures of each stage that `dvc metrics` and `dvc exp show` print.
+METRICS = REPORTS / "metrics"

@@ -6,7 +6,7 @@ import typer
 def train() -> None:
     """Train the Transformer, or go on where a killed training was."""
     from pipeline.params import load_sections
-    from pipeline.paths import CHECKPOINT, IDS, REPORTS
+    from pipeline.paths import CHECKPOINT, IDS, METRICS, REPORTS
     from pipeline.tracking import MODEL_HASH
     from pipeline.train_resume import resumable
     from pipeline.train_tracking import TrackingReporter, track_training
@@ -32,6 +32,9 @@ def train() -> None:
         write_curve(REPORTS / "train_curve.csv", result.train_rows)
         write_curve(REPORTS / "valid_curve.csv", result.valid_rows)
         write_json(REPORTS / "train.json", result.summary)
+        perplexity, size = result.summary["valid_perplexity"], result.summary["num_parameters"]
+        metrics = {"perplexity": round(perplexity, 4), "parameters": size}
+        write_json(METRICS / "train.json", metrics)
         tracker.tags({MODEL_HASH: model_hash(CHECKPOINT)})
         tracker.artifact(CHECKPOINT, "checkpoint")
     typer.echo(

@@ -108,6 +108,13 @@ def test_a_stage_declares_the_params_that_it_reads(stage):
     assert set(DVC["stages"][stage].get("params", [])) == read
 
 
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_is_restored_where_it_ran_before(stage):
+    """DVC saves no run of a stage that has an uncached output, unless it is a metric or plot."""
+    outputs = DVC["stages"][stage]["outs"]
+    assert all(isinstance(output, str) for output in outputs), "an output with options"
+
+
 def test_a_resumed_training_runs_the_code_that_the_stage_depends_on():
     from pipeline.train_identity import code_files
 

@@ -112,7 +112,7 @@ def evaluate():
 
 
 def reports(folder):
-    return {file.name: file.read_bytes() for file in folder.glob("reports/**/*") if file.is_file()}
+    return {file: file.read_bytes() for file in folder.glob("reports/**/*") if file.is_file()}
 
 
 def test_every_sentence_is_translated_and_scored(project, tmp_path, capsys):
@@ -121,6 +121,11 @@ def test_every_sentence_is_translated_and_scored(project, tmp_path, capsys):
     assert (values["num_sentences"], values["num_truncated_sources"]) == (4, 1)
     assert values["bleu_low"] <= values["bleu"] <= values["bleu_high"]
     assert "normalised_references" not in values
+    metrics = json.loads((tmp_path / "reports/metrics/evaluate.json").read_text())
+    assert metrics["bleu"] == pytest.approx(values["bleu"], abs=0.005)
+    assert metrics["bleu_margin"] == pytest.approx(
+        (values["bleu_high"] - values["bleu_low"]) / 2, abs=0.01
+    )
     with (tmp_path / "reports/translations.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["reference"] for row in rows] == REFERENCES
@@ -138,7 +143,7 @@ def test_reports_repeat_byte_for_byte(project, tmp_path):
     first = reports(tmp_path)
     evaluate()
     assert reports(tmp_path) == first
-    assert len(first) == 6
+    assert len(first) == 7
 
 
 def test_target_normalisation_gives_a_second_score(project, tmp_path):

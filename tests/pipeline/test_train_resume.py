@@ -139,6 +139,7 @@ class Project:
             "reports/train_curve.csv",
             "reports/valid_curve.csv",
             "reports/train.json",
+            "reports/metrics/train.json",
         ]
         return {name: sha256_file(self.folder / name) for name in files}
 

@@ -1,0 +1,71 @@
+"""DVC's queue: what is in it, what has run, and a worker for the rest."""
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipeline.experiments.changed_params import changed_params, list_changes
+from pipeline.experiments.grid import Point
+from pipeline.experiments.results import ResultsError
+from pipeline.experiments.revisions import open_revision, read_text
+from pipeline.params import parse_params, read_params
+from pipeline.paths import PARAMS
+
+
+def list_experiments() -> dict[str, Mapping[str, Any]]:
+    """The experiments of the last commit by name: `State` and metrics, as `dvc exp show` has."""
+    from dvc.api import exp_show
+
+    return {row["Experiment"]: row for row in exp_show() if row["Experiment"]}
+
+
+def queue_missing(points: Sequence[Point]) -> list[Point]:
+    """Queues the experiments that neither have run nor wait, failed ones again; returns them.
+
+    Raises:
+        ResultsError: one was run under this name with other params.
+        ConfigError: one has params that are not valid; then none is queued.
+    """
+    known = list_experiments()
+    missing = []
+    for point in points:
+        with changed_params(point.changes) as path:
+            expected = read_params(path)
+        row = known.get(point.name)
+        if row is None or row["State"] == "Failed":
+            missing.append(point)
+        elif row["State"] is None:
+            _check_params(point.name, expected)
+    for point in missing:
+        if point.name in known:
+            _dvc("queue", "remove", point.name)
+        changes = [part for change in point.changes for part in ("-S", change)]
+        _dvc("exp", "run", "--queue", "--name", point.name, *changes)
+    return missing
+
+
+def run_queue(num_jobs: int) -> None:
+    """Runs all that is in the queue, and follows it; Ctrl-C ends the following only."""
+    subprocess.run([*_DVC, "exp", "run", "--run-all", "--jobs", str(num_jobs)], check=False)
+
+
+_DVC = (sys.executable, "-m", "dvc")
+
+
+def _check_params(name: str, expected: Mapping[str, Any]) -> None:
+    with open_revision(name) as repo:
+        text = read_text(repo, PARAMS.as_posix())
+    differences = list_changes(parse_params(text or "", name), expected)
+    if differences:
+        raise ResultsError(
+            f"{name} was run with other values of {', '.join(differences)}; "
+            f"`dvc exp remove {name}` makes room, or commit {PARAMS} first: each commit has "
+            "experiments of its own"
+        )
+
+
+def _dvc(*arguments: str) -> None:
+    done = subprocess.run([*_DVC, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ResultsError(f"dvc {' '.join(arguments)} failed:\n{done.stderr.strip()}")
