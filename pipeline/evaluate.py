@@ -50,6 +50,7 @@ def evaluate() -> None:
         model,
         ids,
         length_penalty=search.length_penalty,
+        patience=search.patience_factor,
         max_length=partial(search.max_length, max_positions=longest),
         num_best=1,
         batch_tokens=config.batch_tokens,

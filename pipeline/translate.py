@@ -55,6 +55,14 @@ def translate(
         float | None,
         typer.Option(min=0, help="More favours longer ones.", show_default="the model's"),
     ] = None,
+    patience: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            help="Stop after so many times beam-size ended hypotheses; inf: when none can win.",
+            show_default="the model's",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per text.")] = False,
     model: Annotated[Path, typer.Option(help="An exported translator's folder.")] = TRANSLATOR,
     device: Annotated[
@@ -78,21 +86,16 @@ def translate(
         raise typer.BadParameter("give sentences or a file, not both", param_hint="--file")
     try:
         translator = _load(model, device, num_threads, precision)
+        options: dict[str, Any] = {"beam_size": beam_size, "num_best": num_best}
+        options |= {"length_penalty": length_penalty, "patience": patience}
         number = 0
         for name, texts in _read(sentences, file):
             problem = None
             try:
-                answers = translator.translate(
-                    texts, beam_size=beam_size, num_best=num_best, length_penalty=length_penalty
-                )
+                answers = translator.translate(texts, **options)
             except UntranslatableError as error:  # what comes before it is still answered
                 problem = f"{name} {number + error.index + 1}: {error.reason}"
-                answers = translator.translate(
-                    texts[: error.index],
-                    beam_size=beam_size,
-                    num_best=num_best,
-                    length_penalty=length_penalty,
-                )
+                answers = translator.translate(texts[: error.index], **options)
             for text, translations in zip(texts, answers, strict=False):
                 number += 1
                 if not all(translation.is_complete for translation in translations):

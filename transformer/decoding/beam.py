@@ -21,8 +21,10 @@ How it searches:
   win: more tokens only lower a sum of log-probabilities, and for a penalty of 0 or more the divisor
   is largest at the maximum length, so best live sum / divisor at the maximum length bounds every
   score to come. With one beam it is done when its hypothesis has ended, whatever the penalty: that
-  is greedy search. (To stop several beams after W ended hypotheses, as is common, loses good ones:
-  W improbable early ends cost 2 BLEU on a sharply trained model.)
+  is greedy search.
+- A patience ends it sooner, when patience * W hypotheses have ended (Kasai et al. 2022,
+  arXiv:2204.05424). With 1 that is what most toolkits do; what it costs or gives depends on the
+  model, see docs/results/patience.md.
 - A hypothesis cut at the maximum length carries no end mark; it is returned only after all finished
   ones. The padding and start marks are never generated; the unknown mark is.
 - Of equal scores the finished one that came first wins, then the lower beam, then the token that
@@ -49,6 +51,7 @@ class SearchPlan(NamedTuple):
     max_lengths: Tensor  # int64 [b], the end mark included; 0 for a row without a source
     length_penalty: Tensor  # float32 []
     final_weights: Tensor  # float32 [b], `length_weight` at the maximum length
+    max_ended: Tensor  # float32 [], ended hypotheses after which a sentence is done
     banned: Tensor  # float32 [V], -inf at tokens that continue no hypothesis, else 0
     beams: Tensor  # int64 [1, W], 0 1 2 ...
     beam_offsets: Tensor  # int64 [b, 1], the place of each row's first beam in [b * W]
@@ -63,6 +66,7 @@ class SearchState(NamedTuple):
     parents: Tensor  # int64 [b, W], the beam that each grew from: the cache follows
     live_scores: Tensor  # float32 [b, W], sum of log p, best first; -inf marks an unused beam
     finished_scores: Tensor  # float32 [b, N], normalised, best first; -inf marks a free place
+    num_ended: Tensor  # float32 [b], hypotheses that have ended, kept or not
     is_row_done: Tensor  # bool [b]
     sequences: Tensor  # int64 [b * (N + W), t], per row the finished, then the live hypotheses
 
@@ -79,6 +83,7 @@ def init_state(
     has_source: Tensor,
     max_lengths: Tensor,
     length_penalty: Tensor,
+    patience: Tensor,
     beams: Tensor,
     places: Tensor,
     vocab_size: int,
@@ -90,6 +95,7 @@ def init_state(
         has_source: bool [B]; a row without one ends at once, with an empty translation.
         max_lengths: int64 [B], the most tokens of each translation, end mark included.
         length_penalty: float32 [], 0 or more.
+        patience: float32 [], 1 or more; inf for none.
         beams: int64 [W], 0 1 2 ...
         places: int64 [N], likewise; N <= W.
         vocab_size: V.
@@ -105,6 +111,7 @@ def init_state(
         max_lengths=max_lengths,
         length_penalty=length_penalty,
         final_weights=length_weight(max_lengths, length_penalty),
+        max_ended=patience * beams.shape[1],
         banned=banned,
         beams=beams,
         beam_offsets=beam_offsets,
@@ -118,6 +125,7 @@ def init_state(
         parents=beams + zeros,
         live_scores=live_scores,
         finished_scores=torch.where(places + zeros >= 0, -torch.inf, 0.0),
+        num_ended=zeros.squeeze(1).float(),
         is_row_done=max_lengths < 1,
         sequences=(torch.cat([places, beams], dim=1) + zeros).reshape(-1, 1)[:, :0],
     )
@@ -163,11 +171,13 @@ def step(logits: Tensor, state: SearchState, plan: SearchPlan, special: SpecialI
     last = torch.cat([ends, tokens], dim=1).reshape(-1, 1)
     sequences = torch.cat([state.sequences.index_select(0, rows.reshape(-1)), last], dim=1)
 
+    num_ended = state.num_ended + (ended_scores > -torch.inf).float().sum(1)
     bounds = live_scores[:, 0] * plan.final_weights
     is_greedy = plan.beams[:, -1] == 0  # [1]: the last beam is the first
     is_row_done = (
         state.is_row_done
         | (length >= plan.max_lengths)
+        | (num_ended >= plan.max_ended)
         | (is_greedy & (finished_scores[:, 0] > -torch.inf))
         | (bounds <= finished_scores[:, -1])
     )
@@ -177,6 +187,7 @@ def step(logits: Tensor, state: SearchState, plan: SearchPlan, special: SpecialI
         parents=parents,
         live_scores=live_scores,
         finished_scores=finished_scores,
+        num_ended=num_ended,
         is_row_done=is_row_done,
         sequences=sequences,
     )
@@ -238,6 +249,7 @@ def narrow(plan: SearchPlan, state: SearchState, rows: Tensor) -> tuple[SearchPl
         parents=state.parents.index_select(0, rows),
         live_scores=state.live_scores.index_select(0, rows),
         finished_scores=state.finished_scores.index_select(0, rows),
+        num_ended=state.num_ended.index_select(0, rows),
         is_row_done=state.is_row_done.index_select(0, rows),
         sequences=pool.index_select(0, rows).flatten(0, 1),
     )

@@ -1,5 +1,7 @@
 """The `search` section: how translations are looked for."""
 
+import math
+
 from pydantic import Field
 
 from transformer.config import Section
@@ -12,6 +14,9 @@ class SearchConfig(Section):
     beam_size: int = Field(ge=1, le=100)
     # The exponent of the penalty: 0 ranks by log-probability, 1 nearly by its mean per token.
     length_penalty: float = Field(ge=0)
+    # A sentence is done after patience * beam_size ended hypotheses (Kasai et al. 2022,
+    # arXiv:2204.05424); null: only when no live one can win. One beam needs none.
+    patience: float | None = Field(ge=1)
     # A translation holds at most floor(factor * source tokens) + extra tokens, end marks included
     # on both sides, and never more than model.max_positions.
     max_length_factor: float = Field(ge=0)
@@ -28,6 +33,11 @@ class SearchConfig(Section):
                 f"search.beam_size = {self.beam_size}: at most {target_vocab_size // 2}, half of "
                 f"the {target_vocab_size} entries that the target vocabulary has; lower it"
             )
+
+    @property
+    def patience_factor(self) -> float:
+        """The patience as a number: infinite for none."""
+        return math.inf if self.patience is None else self.patience
 
     def max_length(self, num_source_tokens: int, max_positions: int) -> int:
         """The most target tokens, end mark included, for a source of so many tokens."""

@@ -23,6 +23,7 @@ def decode_corpus(
     *,
     beam_size: int,
     length_penalty: float,
+    patience: float,
     max_length: Callable[[int], int],
     num_best: int,
     batch_tokens: int,
@@ -39,6 +40,7 @@ def decode_corpus(
             id gets an empty translation.
         beam_size: as in `search`.
         length_penalty: as in `search`.
+        patience: as in `search`.
         max_length: the most target tokens for a number of source tokens, both with end marks;
             see `SearchConfig.max_length`.
         num_best: hypotheses a sentence, at most `beam_size`; a vocabulary too small for so many
@@ -62,6 +64,7 @@ def decode_corpus(
             mask.to(device),
             beam_size=beam_size,
             length_penalty=length_penalty,
+            patience=patience,
             max_lengths=torch.tensor([max_length(int(n)) for n in lengths], device=device),
             num_best=num_best,
             special=special,

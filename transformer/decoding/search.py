@@ -30,6 +30,7 @@ def search(
     *,
     beam_size: int,
     length_penalty: float,
+    patience: float,
     max_lengths: Tensor,
     num_best: int,
     special: SpecialIds,
@@ -44,6 +45,8 @@ def search(
         source_mask: bool [B, S], True at real tokens.
         beam_size: live hypotheses per sentence; 1 is greedy search.
         length_penalty: exponent of the length penalty, 0 or more.
+        patience: a sentence is done after patience * beam_size ended hypotheses; 1 or more, inf
+            for none.
         max_lengths: int64 [B], the most target tokens of each row, end mark included; at most
             model.max_positions.
         num_best: hypotheses to return, at most `beam_size`.
@@ -52,7 +55,7 @@ def search(
     Raises:
         ValueError: a setting out of range.
     """
-    _check(model, beam_size, length_penalty, num_best)
+    _check(model, beam_size, length_penalty, patience, num_best)
     has_source, source_mask = visible(source_mask)
     steps = int(max_lengths.max())
     if steps > model.config.max_positions:
@@ -69,6 +72,7 @@ def search(
         has_source,
         max_lengths,
         penalty,
+        torch.tensor(patience, dtype=torch.float32, device=device),
         torch.arange(beam_size, device=device),
         torch.arange(num_best, device=device),
         model.projection.out_features,
@@ -168,7 +172,9 @@ def select(cache: DecoderCache, rows: Tensor | None, hypotheses: Tensor) -> Deco
     )
 
 
-def _check(model: Transformer, beam_size: int, length_penalty: float, num_best: int) -> None:
+def _check(
+    model: Transformer, beam_size: int, length_penalty: float, patience: float, num_best: int
+) -> None:
     if model.training:
         raise ValueError("the model is in training mode; call model.eval() before a search")
     if beam_size < 1:
@@ -180,3 +186,5 @@ def _check(model: Transformer, beam_size: int, length_penalty: float, num_best: 
         )
     if not length_penalty >= 0:
         raise ValueError(f"length_penalty = {length_penalty}: allowed are 0 and more")
+    if not patience >= 1:
+        raise ValueError(f"patience = {patience}: allowed are 1 and more")

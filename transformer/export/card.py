@@ -13,7 +13,7 @@ from transformer.export.parity import Reference
 from transformer.export.report import measure
 from transformer.model.transformer import Transformer
 
-FORMAT = 2
+FORMAT = 3
 GRAPHS: dict[Precision, str] = {
     "float32": "translator.onnx",
     "int8": "translator.int8.onnx",
@@ -111,6 +111,7 @@ def write_readme(card: Mapping[str, Any]) -> str:
         for side, how in card["normalisation"].items()
     ).replace("_", " ")
     defaults = card["default_precision"]
+    patience = "no patience" if search["patience"] is None else f"patience {search['patience']}"
     left_out = "".join(
         f"\n{precision} was left out: {'; '.join(graph['problems'])}.\n"
         for precision, graph in card["graphs"].items()
@@ -131,7 +132,7 @@ that a translator needs is in this folder: `python -m pipeline translate --model
 | vocabulary | {model["source_vocab_size"]:,} source, {model["target_vocab_size"]:,} target tokens |
 | normalisation besides Unicode and spaces | {normalisation} |
 | longest input | {card["max_source_tokens"]} tokens, end mark included |
-| search | beam {search["beam_size"]}, length penalty {search["length_penalty"]} |
+| search | beam {search["beam_size"]}, length penalty {search["length_penalty"]}, {patience} |
 | graphs | opset {interface["opset"]}, {interface["attention"]} attention |
 | runs by default | {defaults["cpu"]} on the CPU, {defaults["cuda"]} on CUDA |
 

@@ -1,6 +1,6 @@
 """A model as one ONNX graph that translates.
 
-    source, max_length, length_penalty, beam_size, num_best -> target, scores, lengths
+    source, max_length, length_penalty, patience, beam_size, num_best -> target, scores, lengths
 
 PyTorch exports the parts of `transformer.export.parts` one by one, `joining` makes one graph of
 them. Everything that a caller may choose is an input: the size of the beam and the number of
@@ -39,7 +39,7 @@ from transformer.export.parts import GreedyFinish, GreedyStep, Settle, Start, St
 from transformer.export.quantise import Product, quantise, transpose_weights
 from transformer.model.transformer import Transformer
 
-INPUTS = ["source", "max_length", "length_penalty", "beam_size", "num_best"]
+INPUTS = ["source", "max_length", "length_penalty", "patience", "beam_size", "num_best"]
 OUTPUTS = [*ANSWERS]
 ATTENTION: dict[str, type[FusedAttention] | type[PortableAttention]] = {
     "fused": FusedAttention,
@@ -68,7 +68,8 @@ def build_graphs(
     Returns:
         Models whose inputs and outputs are:
         - source int64 [B, S], padded; max_length int64 [B]; length_penalty float32 [];
-          beam_size int64 []; num_best int64 [], at most beam_size;
+          patience float32 [], infinite for none; beam_size int64 []; num_best int64 [], at most
+          beam_size;
         - target int64 [B, N, T]; scores float32 [B, N]; lengths int64 [B, N], as in
           `transformer.decoding.beam.SearchResult`.
     """

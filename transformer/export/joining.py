@@ -79,7 +79,7 @@ def join(parts: Parts, special: SpecialIds, with_contrib: bool) -> onnx.ModelPro
     graph = helper.make_graph(
         nodes,
         "translator",
-        [tensor_info(value) for value in (*faces.inputs[:3], *sizes)],
+        [tensor_info(value) for value in (*faces.inputs[:4], *sizes)],
         [tensor_info(value) for value in answers],
         [*extra, *weights.tensors],
     )

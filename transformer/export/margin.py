@@ -22,6 +22,7 @@ def smallest_margin(
     *,
     beam_size: int,
     length_penalty: float,
+    patience: float,
     max_length: int,
     special: SpecialIds,
 ) -> float:
@@ -38,6 +39,7 @@ def smallest_margin(
         source: ids with end mark.
         beam_size: as in `transformer.decoding.search.search`, as the others here.
         length_penalty: exponent.
+        patience: infinite for none.
         max_length: the most target tokens.
         special: marks of the target vocabulary.
     """
@@ -46,6 +48,7 @@ def smallest_margin(
         torch.tensor([True]),
         torch.tensor([max_length]),
         torch.tensor(length_penalty),
+        torch.tensor(patience),
         torch.arange(beam_size),
         torch.arange(1),
         model.projection.out_features,

@@ -1,5 +1,6 @@
 """The exported graphs held against PyTorch on the test set."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +60,7 @@ class Trial:
         return {
             "beam_size": self.search.beam_size,
             "length_penalty": self.search.length_penalty,
+            "patience": self.search.patience_factor,
             "max_length": self.max_length,
             "num_best": 1,
             "batch_tokens": self.test.batch_tokens,
@@ -210,6 +212,7 @@ def logit_difference(trial: Trial, session: onnxruntime.InferenceSession) -> flo
                 [ids] * copies,
                 beam_size=1,
                 length_penalty=0.0,
+                patience=math.inf,
                 max_lengths=[trial.max_length(len(ids))] * copies,
                 num_best=1,
                 source_pad=trial.source_pad,
@@ -231,6 +234,7 @@ def _margin(trial: Trial, source: Sequence[int]) -> float:
         list(source),
         beam_size=trial.search.beam_size,
         length_penalty=trial.search.length_penalty,
+        patience=trial.search.patience_factor,
         max_length=trial.max_length(len(source)),
         special=trial.special,
     )

@@ -55,6 +55,7 @@ class Start(nn.Module):
         source: Tensor,
         max_lengths: Tensor,
         length_penalty: Tensor,
+        patience: Tensor,
         beams: Tensor,
         places: Tensor,
     ) -> tuple[Tensor, ...]:
@@ -79,6 +80,7 @@ class Start(nn.Module):
             has_source,
             max_lengths,
             length_penalty,
+            patience,
             beams,
             places,
             self.vocab_size,

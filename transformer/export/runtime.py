@@ -15,6 +15,7 @@ def run_graph(
     *,
     beam_size: int,
     length_penalty: float,
+    patience: float,
     max_lengths: Sequence[int],
     num_best: int,
     source_pad: int,
@@ -26,6 +27,7 @@ def run_graph(
         sources: ids with end mark, one sequence a sentence; any may be empty.
         beam_size: live hypotheses per sentence.
         length_penalty: its exponent.
+        patience: infinite for none.
         max_lengths: the most target tokens of each sentence, end mark included.
         num_best: hypotheses to return, at most `beam_size`.
         source_pad: padding mark of the source vocabulary.
@@ -38,6 +40,7 @@ def run_graph(
         "source": source,
         "max_length": np.array(max_lengths, dtype=np.int64),
         "length_penalty": np.array(length_penalty, dtype=np.float32),
+        "patience": np.array(patience, dtype=np.float32),
         "beam_size": np.array(beam_size, dtype=np.int64),
         "num_best": np.array(num_best, dtype=np.int64),
     }
@@ -50,6 +53,7 @@ def translate_corpus(
     *,
     beam_size: int,
     length_penalty: float,
+    patience: float,
     max_length: Callable[[int], int],
     num_best: int,
     batch_tokens: int,
@@ -63,6 +67,7 @@ def translate_corpus(
             [sources[row] for row in rows],
             beam_size=beam_size,
             length_penalty=length_penalty,
+            patience=patience,
             max_lengths=[max_length(len(sources[row])) for row in rows],
             num_best=num_best,
             source_pad=source_pad,

@@ -1,5 +1,6 @@
 """The card of an exported translator: read, then held against the files beside it."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 from transformer.files import read_json, sha256_file
 
 CARD = "translator.json"
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Card:
     source_normalisation: dict[str, bool]
     beam_size: int
     length_penalty: float
+    # Infinite for none.
+    patience: float
     # At most floor(factor * source tokens) + extra target tokens, never over max_target_tokens.
     max_length_factor: float
     max_length_extra: int
@@ -111,6 +114,7 @@ def _parse(path: Path, values: dict[str, Any]) -> Card:
             },
             beam_size=int(search["beam_size"]),
             length_penalty=float(search["length_penalty"]),
+            patience=math.inf if search["patience"] is None else float(search["patience"]),
             max_length_factor=float(search["max_length_factor"]),
             max_length_extra=int(search["max_length_extra"]),
             max_source_tokens=int(values["max_source_tokens"]),

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,13 @@ class Translation:
     text: str
     score: float
     is_complete: bool
+
+
+class Ranking(NamedTuple):
+    """How hypotheses are scored, and when enough of them have ended."""
+
+    length_penalty: float
+    patience: float
 
 
 class UntranslatableError(ValueError):
@@ -101,6 +108,7 @@ class Translator:
         beam_size: int | None = None,
         num_best: int = 1,
         length_penalty: float | None = None,
+        patience: float | None = None,
     ) -> list[list[Translation]]:
         """Translates texts of any length, best translations first.
 
@@ -115,6 +123,8 @@ class Translator:
             num_best: translations wanted per text, at most `beam_size`.
             length_penalty: exponent of the length normalisation; 0 favours short translations;
                 None takes the card's.
+            patience: a sentence is done after patience * beam_size ended hypotheses; 1 or more,
+                `math.inf` to go on until none can win; None takes the card's.
 
         Returns:
             A list per text, in order, of `num_best` translations.
@@ -127,19 +137,22 @@ class Translator:
         if isinstance(texts, str):
             raise ValueError("texts must be a list of texts, not one text; write [text]")
         beam_size = self.card.beam_size if beam_size is None else beam_size
-        penalty = self.card.length_penalty if length_penalty is None else length_penalty
-        self._check_options(beam_size, num_best, penalty)
+        ranking = Ranking(
+            self.card.length_penalty if length_penalty is None else length_penalty,
+            self.card.patience if patience is None else patience,
+        )
+        self._check_options(beam_size, num_best, ranking)
         pieces = self._encode(texts, num_best)
         rows = [ids for of_text in pieces for ids in of_text]
         translations: list[list[Translation]] = [[]] * len(rows)
         for batch in plan_batches([len(ids) for ids in rows], MAX_SLOTS // beam_size):
-            answers = self._run([rows[row] for row in batch], beam_size, num_best, penalty)
+            answers = self._run([rows[row] for row in batch], beam_size, num_best, ranking)
             for row, answer in zip(batch, answers, strict=True):
                 translations[row] = answer
         remaining = iter(translations)
         return [_join([next(remaining) for _ in of_text]) for of_text in pieces]
 
-    def _check_options(self, beam_size: int, num_best: int, length_penalty: float) -> None:
+    def _check_options(self, beam_size: int, num_best: int, ranking: Ranking) -> None:
         largest = self.card.target_vocab_size // 2
         if not 1 <= beam_size <= largest:
             raise ValueError(f"beam_size = {beam_size}: must be from 1 to {largest}")
@@ -148,8 +161,13 @@ class Translator:
                 f"num_best = {num_best}: must be from 1 to beam_size = {beam_size}; "
                 "ask for fewer, or for a larger beam_size"
             )
-        if not (math.isfinite(length_penalty) and length_penalty >= 0):
-            raise ValueError(f"length_penalty = {length_penalty}: must be finite, 0 or more")
+        penalty = ranking.length_penalty
+        if not (math.isfinite(penalty) and penalty >= 0):
+            raise ValueError(f"length_penalty = {penalty}: must be finite, 0 or more")
+        if not ranking.patience >= 1:
+            raise ValueError(
+                f"patience = {ranking.patience}: must be 1 or more, or inf to search to the end"
+            )
 
     def _encode(self, texts: Sequence[str], num_best: int) -> list[list[list[int]]]:
         # Per text its pieces as ids with the end mark: none if empty, several if it was split.
@@ -200,7 +218,7 @@ class Translator:
         return [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(texts)]
 
     def _run(
-        self, rows: list[list[int]], beam_size: int, num_best: int, length_penalty: float
+        self, rows: list[list[int]], beam_size: int, num_best: int, ranking: Ranking
     ) -> list[list[Translation]]:
         card, tokenizer = self.card, self._tokenizers.target
         lengths = [len(ids) for ids in rows]
@@ -214,7 +232,8 @@ class Translator:
         inputs: dict[str, Any] = {
             "source": source,  # [B, S]
             "max_length": np.minimum(np.array(limits, dtype=np.int64), card.max_target_tokens),
-            "length_penalty": np.array(length_penalty, dtype=np.float32),
+            "length_penalty": np.array(ranking.length_penalty, dtype=np.float32),
+            "patience": np.array(ranking.patience, dtype=np.float32),
             "beam_size": np.array(beam_size, dtype=np.int64),
             "num_best": np.array(num_best, dtype=np.int64),
         }
