@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.protocol import Loaded
+from benchmarks.protocol import Loaded, Ranking
 
 Device = Literal["cpu", "cuda"]
 
@@ -33,9 +33,9 @@ class Batch(NamedTuple):
 class _Engine:
     """What our engines share: they take lists of ids, and pad them themselves."""
 
-    def __init__(self, marks: Marks, length_penalty: float) -> None:
+    def __init__(self, marks: Marks, ranking: Ranking) -> None:
         self.marks = marks
-        self.length_penalty = length_penalty
+        self.ranking = ranking
 
     def prepare(self, sources: Sequence[list[int]], max_lengths: Sequence[int]) -> Batch:
         """The batch as it is."""
@@ -55,14 +55,12 @@ class OnnxEngine(_Engine):
     Args:
         session: of the graph; runs of it may overlap.
         marks: of the vocabularies.
-        length_penalty: the exponent.
+        ranking: the length penalty and the patience.
         num_workers: equal shares of a batch that are translated side by side.
     """
 
-    def __init__(
-        self, session: Any, marks: Marks, length_penalty: float, num_workers: int = 1
-    ) -> None:
-        super().__init__(marks, length_penalty)
+    def __init__(self, session: Any, marks: Marks, ranking: Ranking, num_workers: int = 1) -> None:
+        super().__init__(marks, ranking)
         self.session = session
         self.num_workers = num_workers
         self._pool = ThreadPoolExecutor(num_workers)
@@ -82,7 +80,8 @@ class OnnxEngine(_Engine):
         inputs = {
             "source": self._pad(batch.sources),
             "max_length": np.array(batch.max_lengths, dtype=np.int64),
-            "length_penalty": np.array(self.length_penalty, dtype=np.float32),
+            "length_penalty": np.array(self.ranking.length_penalty, dtype=np.float32),
+            "patience": np.array(self.ranking.patience, dtype=np.float32),
             "beam_size": np.array(beam_size, dtype=np.int64),
             "num_best": np.array(1, dtype=np.int64),
         }
@@ -98,8 +97,8 @@ class OnnxEngine(_Engine):
 
 
 class _TorchEngine(_Engine):
-    def __init__(self, model: Any, marks: Marks, length_penalty: float, device: Device) -> None:
-        super().__init__(marks, length_penalty)
+    def __init__(self, model: Any, marks: Marks, ranking: Ranking, device: Device) -> None:
+        super().__init__(marks, ranking)
         self.model = model
         self.device = device
 
@@ -133,7 +132,8 @@ class SearchEngine(_TorchEngine):
                 source,
                 mask,
                 beam_size=beam_size,
-                length_penalty=self.length_penalty,
+                length_penalty=self.ranking.length_penalty,
+                patience=self.ranking.patience,
                 max_lengths=max_lengths,
                 num_best=1,
                 special=SpecialIds(self.marks.pad, self.marks.bos, self.marks.eos),
@@ -160,14 +160,14 @@ class TutorialEngine(_TorchEngine):
             max_lengths,
             special,
             beam_size=beam_size,
-            length_penalty=self.length_penalty,
+            length_penalty=self.ranking.length_penalty,
         ).cpu()
 
 
 def load_onnx(
     graph: Path,
     marks: Marks,
-    length_penalty: float,
+    ranking: Ranking,
     num_threads: int,
     device: Device,
     num_workers: int,
@@ -182,7 +182,7 @@ def load_onnx(
     seconds = time.perf_counter() - started
     assert provider == device
     return Loaded(
-        OnnxEngine(session, marks, length_penalty, num_workers),
+        OnnxEngine(session, marks, ranking, num_workers),
         seconds,
         str(onnxruntime.__version__),
     )
@@ -192,7 +192,7 @@ def load_torch(
     kind: Literal["search", "tutorial"],
     checkpoint: Path,
     marks: Marks,
-    length_penalty: float,
+    ranking: Ranking,
     num_threads: int,
     device: Device,
 ) -> Loaded:
@@ -206,4 +206,4 @@ def load_torch(
     model, _ = load_checkpoint(checkpoint, device)
     seconds = time.perf_counter() - started
     engine = SearchEngine if kind == "search" else TutorialEngine
-    return Loaded(engine(model, marks, length_penalty, device), seconds, str(torch.__version__))
+    return Loaded(engine(model, marks, ranking, device), seconds, str(torch.__version__))

@@ -45,7 +45,7 @@ def write_notes(
         "over the test set; bold is a contender's best setting. "
         f"{_slow_note(findings, list(parts.values()))}"
         f"BLEU is that of the whole test set at batch {ALL_BATCH_SIZE}; length penalty "
-        f"{search.length_penalty:g}.",
+        f"{search.length_penalty:g}, patience {search.patience_factor:g} (CTranslate2: its 1).",
     ]
     others = [one.others_share for one in findings.measurements if one.others_share is not None]
     if len(others) > 1:

@@ -42,7 +42,7 @@ def profile(
     ]
 
     def run(session: Any) -> float:
-        engine = OnnxEngine(session, marks, work.length_penalty)
+        engine = OnnxEngine(session, marks, work.ranking)
         started = time.perf_counter()
         for sources, max_lengths in batches:
             engine.run(engine.prepare(sources, max_lengths), beam_size)

@@ -122,7 +122,8 @@ def plan_work(subject: Subject, num_sentences: int, batch_sizes: Sequence[int]) 
             plans[plan_name(size, is_slow)] = random.Random(size).sample(chosen, len(chosen))
     longest = subject.info.model.max_positions
     limits = [subject.search.max_length(length, longest) for length in lengths]
-    return Work(subject.ids, limits, subject.search.length_penalty, plans)
+    search = subject.search
+    return Work(subject.ids, limits, search.length_penalty, search.patience_factor, plans)
 
 
 def plan_name(batch_size: int, is_slow: bool = False) -> str:

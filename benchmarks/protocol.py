@@ -28,6 +28,13 @@ MIN_SECONDS = 0.5
 MAX_SECONDS = 10.0
 
 
+class Ranking(NamedTuple):
+    """How our searches rank, and when they stop."""
+
+    length_penalty: float
+    patience: float  # infinite for none
+
+
 @dataclass(frozen=True)
 class Work:
     """What all workers of a run translate. Ids end with the end mark; lengths count it."""
@@ -36,8 +43,15 @@ class Work:
     # The most target tokens of each sentence.
     max_lengths: list[int]
     length_penalty: float
+    # Infinite for none.
+    patience: float
     # By name: indices of sentences, batch by batch.
     plans: dict[str, list[list[int]]]
+
+    @property
+    def ranking(self) -> Ranking:
+        """What our own engines take."""
+        return Ranking(self.length_penalty, self.patience)
 
     def save(self, path: Path) -> None:
         """Writes JSON."""

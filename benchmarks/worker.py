@@ -18,7 +18,7 @@ def main(work: Work, options: dict[str, Any]) -> None:
         from benchmarks.engines import Marks, load_onnx, load_torch
 
         path, marks = Path(options["path"]), Marks(*options["marks"])
-        settings = work.length_penalty, options["num_threads"], options["device"]
+        settings = work.ranking, options["num_threads"], options["device"]
         if options["kind"] == "onnx":
             return load_onnx(path, marks, *settings, options["num_workers"])
         return load_torch(options["kind"], path, marks, *settings)

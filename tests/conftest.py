@@ -90,20 +90,28 @@ def make_translator(tmp_path: Path) -> Callable[..., Path]:
         (folder / "translator.onnx").write_bytes(_copying_graph(pair.source.pad_id))
         (folder / "translator.int8.onnx").write_bytes(_copying_graph(pair.source.pad_id))
         card: dict[str, Any] = {
-            "format": 2,
+            "format": 3,
             "source_language": "fr",
             "target_language": "en",
             "normalisation": {"source": {"lowercase": True, "strip_punctuation": False}},
             "search": {
                 "beam_size": 4,
                 "length_penalty": 1.0,
+                "patience": None,
                 "max_length_factor": 2.0,
                 "max_length_extra": 2,
             },
             "max_source_tokens": 8,
             "max_target_tokens": 20,
             "interface": {
-                "inputs": ["source", "max_length", "length_penalty", "beam_size", "num_best"],
+                "inputs": [
+                    "source",
+                    "max_length",
+                    "length_penalty",
+                    "patience",
+                    "beam_size",
+                    "num_best",
+                ],
             },
             "default_precision": {"cpu": "int8", "cuda": "float32"},
             "graphs": {
@@ -176,6 +184,7 @@ def _copying_graph(pad_id: int) -> bytes:
             helper.make_tensor_value_info("source", TensorProto.INT64, ["B", "S"]),
             helper.make_tensor_value_info("max_length", TensorProto.INT64, ["B"]),
             helper.make_tensor_value_info("length_penalty", TensorProto.FLOAT, []),
+            helper.make_tensor_value_info("patience", TensorProto.FLOAT, []),
             helper.make_tensor_value_info("beam_size", TensorProto.INT64, []),
             helper.make_tensor_value_info("num_best", TensorProto.INT64, []),
         ],

@@ -8,7 +8,9 @@ from benchmarks.project import ALL, graph_file, plan_name, plan_work
 from benchmarks.variants import Variant, file_bytes, list_variants
 from transformer.decoding.config import SearchConfig
 
-SEARCH = SearchConfig(beam_size=4, length_penalty=0.8, max_length_factor=2.0, max_length_extra=1)
+SEARCH = SearchConfig(
+    beam_size=4, length_penalty=0.8, patience=2.0, max_length_factor=2.0, max_length_extra=1
+)
 
 
 def make_subject(ids):
@@ -24,7 +26,7 @@ def test_empty_sentences_are_left_to_nobody():
         "1 few": [[0], [2]],
     }
     assert work.max_lengths == [5, 1, 9]
-    assert work.length_penalty == 0.8
+    assert (work.length_penalty, work.patience) == (0.8, 2.0)
 
 
 def test_all_batch_sizes_hold_the_same_sentences():

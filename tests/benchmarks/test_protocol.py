@@ -8,7 +8,7 @@ import pytest
 from benchmarks.engines import Marks, OnnxEngine
 from benchmarks.protocol import MAX_SECONDS, MIN_SECONDS, Work, measure, peak_bytes, translate
 
-WORK = Work([[5, 3], [6, 7, 3], [8, 3]], [4, 5, 4], 1.0, {"2": [[1, 0], [2]]})
+WORK = Work([[5, 3], [6, 7, 3], [8, 3]], [4, 5, 4], 1.0, 2.0, {"2": [[1, 0], [2]]})
 
 
 class CopyingEngine:

@@ -1,5 +1,7 @@
 """Decoding without a cache gives what our search gives, where the two mean the same."""
 
+import math
+
 import pytest
 import torch
 
@@ -18,6 +20,7 @@ def ours(model, special, max_lengths, beam_size, length_penalty):
         MASK,
         beam_size=beam_size,
         length_penalty=length_penalty,
+        patience=math.inf,
         max_lengths=max_lengths,
         num_best=1,
         special=special,

@@ -1,6 +1,7 @@
 """Search against greedy search, against brute force, and row by row."""
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -21,6 +22,7 @@ def translate(model, batch_maker, special, rows=ROWS, beam_size=4, **settings):
         mask,
         beam_size=beam_size,
         length_penalty=settings.pop("length_penalty", 0.6),
+        patience=settings.pop("patience", math.inf),
         num_best=settings.pop("num_best", 1),
         max_lengths=torch.tensor(lengths),
         special=special,
@@ -78,6 +80,7 @@ def test_wide_beam_equals_brute_force(model_maker, batch_maker, special, seed, l
         beam_size=90,
         num_best=num_best,
         length_penalty=length_penalty,
+        patience=math.inf,
         max_lengths=[4, 3],
     )
     for row, max_length in enumerate([4, 3]):
@@ -158,6 +161,7 @@ def test_fewer_best_are_the_first_of_more(model_maker, batch_maker, special, len
             num_best=num_best,
             beam_size=5,
             length_penalty=length_penalty,
+            patience=math.inf,
         )
         torch.testing.assert_close(few.scores, more.scores[:, :num_best])
         assert torch.equal(few.lengths, more.lengths[:, :num_best])
@@ -204,6 +208,7 @@ def test_finished_answers_come_before_cut_ones(special):
         torch.tensor([True]),
         torch.tensor([2]),
         torch.tensor(0.0),
+        torch.tensor(math.inf),
         torch.arange(2),
         torch.arange(2),
         5,
@@ -226,6 +231,7 @@ def test_search_stops_as_soon_as_nothing_can_win(special):
         torch.tensor([True]),
         torch.tensor([4]),
         torch.tensor(1.0),
+        torch.tensor(math.inf),
         torch.arange(3),
         torch.arange(1),
         6,
@@ -244,6 +250,7 @@ def test_of_equal_scores_the_lower_beam_wins(special):
         torch.tensor([True]),
         torch.tensor([9]),
         torch.tensor(0.0),
+        torch.tensor(math.inf),
         torch.arange(3),
         torch.arange(1),
         8,
@@ -263,6 +270,7 @@ def test_steps_after_the_end_change_nothing(model_maker, special):
         torch.tensor([True, True]),
         torch.tensor([3, 5]),
         torch.tensor(0.6),
+        torch.tensor(math.inf),
         torch.arange(3),
         torch.arange(2),
         9,
@@ -286,6 +294,7 @@ def test_improbable_early_ends_do_not_stop_the_search(special):
         torch.tensor([True]),
         torch.tensor([9]),
         torch.tensor(1.0),
+        torch.tensor(math.inf),
         torch.arange(2),
         torch.arange(1),
         6,
@@ -297,3 +306,31 @@ def test_improbable_early_ends_do_not_stop_the_search(special):
         assert not bool(state.is_row_done)
         state = step(logits, state, plan, special)
     assert finish(state, plan, special).target.tolist() == [[[5, 5, 5, 2]]]
+
+
+@pytest.mark.parametrize("patience", [1.0, 1.5, 2.0])
+def test_patience_stops_the_search_after_so_many_ended_hypotheses(special, patience):
+    def begin(patience):
+        return init_state(
+            torch.tensor([True]),
+            torch.tensor([30]),
+            torch.tensor(1.0),
+            torch.tensor(patience),
+            torch.arange(2),
+            torch.arange(1),
+            6,
+            special,
+        )
+
+    (plan, state), (endless_plan, endless) = begin(patience), begin(math.inf)
+    # A sure word; ends that are improbable, and yet the second best of each step.
+    logits = torch.tensor([0.0, 0.0, 0.05, 0.01, 0.02, 0.92]).log().expand(1, 2, 6)
+    num_ended = 0
+    while not state.is_row_done:
+        ends = state.live_scores + logits[:, :, EOS]
+        state = step(logits, state, plan, special)
+        endless = step(logits, endless, endless_plan, special)
+        num_ended += int(((ends >= state.live_scores[:, -1:]) & ends.isfinite()).sum())
+        assert bool(state.is_row_done) == (num_ended >= patience * 2)
+        assert torch.equal(state.finished_scores, endless.finished_scores)
+    assert not endless.is_row_done

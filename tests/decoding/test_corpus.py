@@ -1,5 +1,6 @@
 """Whole corpora: batched is one by one, and order is kept."""
 
+import math
 import random
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 from transformer.decoding.config import SearchConfig
 from transformer.decoding.corpus import decode_corpus, length_batches
 
-CONFIG = SearchConfig(beam_size=3, length_penalty=0.6, max_length_factor=1.5, max_length_extra=4)
+CONFIG = SearchConfig(
+    beam_size=3, length_penalty=0.6, patience=2.0, max_length_factor=1.5, max_length_extra=4
+)
 
 
 def decode(model, sources, special, batch_tokens, beam_size=3, num_best=2):
@@ -17,6 +20,7 @@ def decode(model, sources, special, batch_tokens, beam_size=3, num_best=2):
         sources,
         beam_size=beam_size,
         length_penalty=0.6,
+        patience=math.inf,
         max_length=lambda length: CONFIG.max_length(length, 40),
         num_best=num_best,
         batch_tokens=batch_tokens,
@@ -60,6 +64,7 @@ def test_vocabulary_too_small_for_num_best_gives_fewer(model_maker, special):
         [[4, 2]],
         beam_size=9,
         length_penalty=0.0,
+        patience=math.inf,
         max_length=lambda _: 1,
         num_best=9,
         batch_tokens=100,

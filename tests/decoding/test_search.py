@@ -1,5 +1,7 @@
 """The loop around the search: its cache, its checks."""
 
+import math
+
 import pytest
 import torch
 
@@ -48,6 +50,7 @@ def test_cached_equals_uncached(model_maker, batch_maker, special, beam_size, ch
         mask,
         beam_size=beam_size,
         length_penalty=0.6,
+        patience=math.inf,
         max_lengths=torch.full((3,), 15),
         num_best=1,
         special=special,
@@ -87,6 +90,7 @@ def test_tiny_model_learns_to_copy(model_maker, batch_maker, special):
             source > 0,
             beam_size=beam_size,
             length_penalty=1.0,
+            patience=math.inf,
             max_lengths=torch.full((20,), 20),
             num_best=1,
             special=special,
@@ -108,6 +112,7 @@ def test_row_without_source_sees_one_token():
         ({"num_best": 3}, "num_best = 3: allowed are 1 to beam_size = 2"),
         ({"num_best": 0}, "num_best = 0: allowed are 1 to"),
         ({"length_penalty": -0.5}, "length_penalty = -0.5: allowed are 0 and more"),
+        ({"patience": 0.5}, "patience = 0.5: allowed are 1 and more"),
         ({"length_penalty": float("nan")}, "length_penalty = nan"),
         ({"max_lengths": torch.tensor([41])}, "41 tokens is more than model.max_positions = 40"),
     ],
@@ -117,6 +122,7 @@ def test_settings_out_of_range_are_refused(model_maker, special, settings, messa
         "beam_size": 2,
         "num_best": 1,
         "length_penalty": 0.6,
+        "patience": 2.0,
         "max_lengths": torch.tensor([5]),
     }
     source = torch.tensor([[4, 2]])
@@ -135,6 +141,7 @@ def test_model_in_training_mode_is_refused(model_maker, special):
             beam_size=1,
             num_best=1,
             length_penalty=0.0,
+            patience=math.inf,
             max_lengths=torch.tensor([3]),
             special=special,
         )
@@ -142,7 +149,7 @@ def test_model_in_training_mode_is_refused(model_maker, special):
 
 def test_more_beams_than_half_the_vocabulary_are_refused():
     config = SearchConfig(
-        beam_size=19, length_penalty=1.0, max_length_factor=2.0, max_length_extra=10
+        beam_size=19, length_penalty=1.0, patience=None, max_length_factor=2.0, max_length_extra=10
     )
     config.check_vocabulary(38)
     with pytest.raises(ValueError, match=r"search.beam_size = 19: at most 18, half of the 37"):

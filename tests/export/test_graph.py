@@ -1,6 +1,7 @@
 """The graph: it answers as PyTorch does, holds weights once, has the same bytes each time."""
 
 import hashlib
+import math
 import os
 import subprocess
 import sys
@@ -35,7 +36,9 @@ def copied_rows():
     return [[*generator.integers(4, 20, 5).tolist(), 3] for _ in range(40)]
 
 
-def by_pytorch(model, rows=ROWS, limits=LIMITS, beam_size=4, num_best=1, length_penalty=0.6):
+def by_pytorch(
+    model, rows=ROWS, limits=LIMITS, beam_size=4, num_best=1, length_penalty=0.6, patience=2.0
+):
     width = max(1, *map(len, rows))
     source = torch.tensor([[*row, *[0] * (width - len(row))] for row in rows])
     result = search(
@@ -44,6 +47,7 @@ def by_pytorch(model, rows=ROWS, limits=LIMITS, beam_size=4, num_best=1, length_
         source != 0,
         beam_size=beam_size,
         length_penalty=length_penalty,
+        patience=patience,
         max_lengths=torch.tensor(limits),
         num_best=num_best,
         special=SPECIAL,
@@ -51,12 +55,15 @@ def by_pytorch(model, rows=ROWS, limits=LIMITS, beam_size=4, num_best=1, length_
     return [tensor.numpy() for tensor in result]
 
 
-def by_graph(session, rows=ROWS, limits=LIMITS, beam_size=4, num_best=1, length_penalty=0.6):
+def by_graph(
+    session, rows=ROWS, limits=LIMITS, beam_size=4, num_best=1, length_penalty=0.6, patience=2.0
+):
     return run_graph(
         session,
         rows,
         beam_size=beam_size,
         length_penalty=length_penalty,
+        patience=patience,
         max_lengths=limits,
         num_best=num_best,
         source_pad=0,
@@ -77,11 +84,12 @@ def test_graph_translates_as_pytorch(request, model, attention, beam_size):
     session = request.getfixturevalue(attention)
     assert len(ROWS[-1]) == MAX_POSITIONS == model.config.max_positions
     for num_best in {1, beam_size // 2 + 1, beam_size}:
-        for length_penalty in (0.0, 0.6, 1.0):
+        for length_penalty, patience in ((0.0, 1.0), (0.6, 2.0), (1.0, math.inf)):
             settings = {
                 "beam_size": beam_size,
                 "num_best": num_best,
                 "length_penalty": length_penalty,
+                "patience": patience,
             }
             assert_same(by_graph(session, **settings), by_pytorch(model, **settings))
 

@@ -13,7 +13,9 @@ from transformer.export.margin import smallest_margin
 from transformer.export.parity import TestSet, Trial, compare, translate_by_pytorch
 
 SPECIAL = SpecialIds(pad=0, bos=2, eos=3)
-SEARCH = SearchConfig(beam_size=3, length_penalty=0.6, max_length_factor=1.5, max_length_extra=4)
+SEARCH = SearchConfig(
+    beam_size=3, length_penalty=0.6, patience=2.0, max_length_factor=1.5, max_length_extra=4
+)
 SOURCES = [[4, 5, 6, 3], [8, 3], [], [9, 9, 4, 3], [11, 10, 9, 8, 7, 6, 3]]
 
 

@@ -1,5 +1,7 @@
 """Integer weights: as close as their eight bits allow, in one operator or in several."""
 
+import math
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -100,6 +102,7 @@ def test_the_whole_graph_translates_alike_in_both_forms(
             rows,
             beam_size=beam_size,
             length_penalty=0.6,
+            patience=math.inf,
             max_lengths=[12] * 4,
             num_best=1,
             source_pad=0,
@@ -121,6 +124,7 @@ def test_a_trained_model_keeps_its_answers_in_a_third_of_the_bytes(shared_graphs
             rows,
             beam_size=4,
             length_penalty=1.0,
+            patience=math.inf,
             max_lengths=[20] * 50,
             num_best=1,
             source_pad=0,

@@ -1,6 +1,7 @@
 """The translator's folder: whole and self-consistent, or not there."""
 
 import json
+import math
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -17,7 +18,9 @@ from transformer.serving.translator import Translator
 from transformer.text.special_tokens import SPECIAL_TOKENS
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 
-SEARCH = SearchConfig(beam_size=3, length_penalty=0.6, max_length_factor=1.5, max_length_extra=4)
+SEARCH = SearchConfig(
+    beam_size=3, length_penalty=0.6, patience=2.0, max_length_factor=1.5, max_length_extra=4
+)
 SOURCES = ["b c d", "e", "", "f f a b", "h g f e d"]
 
 
@@ -109,6 +112,7 @@ def test_folder_serves_what_pytorch_translates(export, model, tokenizers):
         encode(tokenizers),
         beam_size=3,
         length_penalty=0.6,
+        patience=math.inf,
         max_length=lambda tokens: SEARCH.max_length(tokens, 24),
         num_best=2,
         batch_tokens=100,

@@ -10,7 +10,12 @@ import torch
 SOURCES = ["un chat dort .", "", "le chien " * 30 + ".", "Un  chat\u00a0dort !"]
 REFERENCES = ["A cat sleeps.", "", "The dog.", "A cat  sleeps!"]
 PARAMS = """
-search: {beam_size: 3, length_penalty: 0.6, max_length_factor: 1.5, max_length_extra: 5}
+search:
+  beam_size: 3
+  length_penalty: 0.6
+  patience: 2.0
+  max_length_factor: 1.5
+  max_length_extra: 5
 evaluate:
   device: cpu
   batch_tokens: 1000

@@ -161,6 +161,7 @@ def test_a_translation_cut_at_its_limit_is_told(run, make_translator):
     search = {
         "beam_size": 4,
         "length_penalty": 1.0,
+        "patience": None,
         "max_length_factor": 0.5,
         "max_length_extra": 0,
     }

@@ -109,6 +109,7 @@ def test_a_translation_that_met_its_length_limit_says_so(make_translator):
     search = {
         "beam_size": 4,
         "length_penalty": 1.0,
+        "patience": None,
         "max_length_factor": 0.5,
         "max_length_extra": 0,
     }
@@ -125,6 +126,8 @@ def test_a_translation_that_met_its_length_limit_says_so(make_translator):
         ({"num_best": 0}, "num_best = 0: must be from 1"),
         ({"num_best": 5}, "num_best = 5: must be from 1 to beam_size = 4"),
         ({"length_penalty": -1.0}, "length_penalty = -1.0: must be finite"),
+        ({"patience": 0.5}, "patience = 0.5: must be 1 or more"),
+        ({"patience": float("nan")}, "patience = nan: must be 1 or more"),
         ({"length_penalty": float("nan")}, "length_penalty = nan"),
     ],
 )
@@ -195,12 +198,23 @@ def test_the_precision_that_runs_is_told(make_translator, monkeypatch, asked, ru
         return open_session(path, *arguments)
 
     monkeypatch.setattr(module, "open_session", spy)
+    monkeypatch.setattr(module, "saturates", lambda: False)
     translator = Translator(make_translator(), "cpu", precision=asked)
     assert (translator.precision, translator.provider, opened) == (runs, "cpu", [file])
 
 
+def test_a_processor_that_saturates_runs_float32_unless_told_otherwise(
+    make_translator, monkeypatch
+):
+    monkeypatch.setattr(module, "saturates", lambda: True)
+    assert Translator(make_translator(), "cpu").precision == "float32"
+    with pytest.warns(RuntimeWarning, match="int8 products saturate on this processor"):
+        assert Translator(make_translator(), "cpu", precision="int8").precision == "int8"
+
+
 def test_cuda_that_does_not_start_gives_the_precision_of_the_cpu(make_translator, monkeypatch):
     monkeypatch.setattr(module, "expect_provider", lambda _: "cuda")
+    monkeypatch.setattr(module, "saturates", lambda: False)
     open_session = module.open_session
     opened = []
 

@@ -92,8 +92,6 @@ def _open(
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors
     options.intra_op_num_threads = num_threads or 0
-    # Without VNNI instructions int8 products would saturate, unless weights become unsigned.
-    options.add_session_config_entry("session.x64quantprecision", "1")
     wanted = [PROVIDERS["cpu"]] if provider == "cpu" else [PROVIDERS["cuda"], PROVIDERS["cpu"]]
     try:
         # On a CPU the fused sum and norm takes several times as long as the two.

@@ -1,6 +1,7 @@
 """Text in, text out: an exported translator, without torch."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 
 from transformer.serving.batches import plan_batches
 from transformer.serving.card import load_card, verify_graph
+from transformer.serving.int8_probe import saturates
 from transformer.serving.session import Provider, expect_provider, open_session
 from transformer.text.normalise import normalise
 from transformer.text.sentences import split_sentences
@@ -18,6 +20,10 @@ from transformer.text.tokenizer import TokenizerPair
 # Source slots times beams in one run of the graph: enough to keep the cores busy, while the
 # logits of one step stay small.
 MAX_SLOTS = 4096
+SATURATION = (
+    "int8 products saturate on this processor, which has no VNNI instructions: translations may be "
+    "worse than the card says; precision = 'float32' is exact"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,8 @@ class Translator:
         provider: `auto` takes CUDA where it works, else the CPU; see the attribute `provider`.
         num_threads: for one operation on the CPU; None means one per physical core.
         precision: float32, int8 or float16, if the folder holds it; `auto` takes what the card
-            names for the provider: on the CPU int8 where it passed its gate at the export.
+            names for the provider: on the CPU int8 where it passed its gate at the export, unless
+            this processor's int8 products saturate (`transformer.serving.int8_probe`).
 
     Attributes:
         card: languages, limits, search defaults, hashes.
@@ -90,7 +97,13 @@ class Translator:
             )
 
         def choose(provider: Literal["cpu", "cuda"]) -> str:
-            return self.card.default_precision[provider] if precision == "auto" else precision
+            wanted = self.card.default_precision[provider] if precision == "auto" else precision
+            if wanted != "int8" or not saturates():
+                return wanted
+            if precision == "auto":
+                return "float32"
+            warnings.warn(SATURATION, RuntimeWarning, stacklevel=3)
+            return wanted
 
         self.provider = expect_provider(provider)
         self.precision = choose(self.provider)
