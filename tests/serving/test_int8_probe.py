@@ -26,5 +26,5 @@ def test_probe_is_one_product_of_the_largest_values():
     found.producer_name = found.producer_version = ""
     assert found == expected
     # Activations become bytes of 0 to 255; two products of the largest overflow 16 signed bits.
-    assert 2 * 255 * 127 > np.iinfo(np.int16).max
+    assert np.iinfo(np.int16).max < 2 * 255 * 127
     assert float(np.ones(PROBE_SIZE) @ weight[:, 0]) == PROBE_RESULT

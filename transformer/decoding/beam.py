@@ -150,11 +150,11 @@ def step(logits: Tensor, state: SearchState, plan: SearchPlan, special: SpecialI
     log_p = torch.log_softmax(logits.float(), dim=-1)  # [b, W, V]
     end_scores = state.live_scores + log_p[:, :, special.eos]  # [b, W]
     choice_log_p, choices = log_p.topk(num_choices)  # [b, W, C]
-    choice_log_p = choice_log_p + _look_up(plan.banned, choices)
+    choice_log_p = choice_log_p + look_up(plan.banned, choices)
     candidates = (state.live_scores.unsqueeze(2) + choice_log_p).flatten(1)  # [b, W * C]
     live_scores, best = _best(candidates, num_beams)  # [b, W]
     tokens = choices.flatten(1).gather(1, best)
-    parents = _look_up(plan.beams.reshape(-1, 1).expand(-1, num_choices).flatten(), best)
+    parents = look_up(plan.beams.reshape(-1, 1).expand(-1, num_choices).flatten(), best)
 
     may_end = (end_scores >= live_scores[:, -1:]) & ~is_done  # [b, W]
     weighted = end_scores * length_weight(length, plan.length_penalty)
@@ -261,8 +261,8 @@ def length_weight(lengths: Tensor, length_penalty: Tensor) -> Tensor:
     return ((lengths.float() + 5) / 6) ** -length_penalty
 
 
-def _look_up(table: Tensor, places: Tensor) -> Tensor:
-    # table[places] for a table [n], as one Gather; indexing is exported as more.
+def look_up(table: Tensor, places: Tensor) -> Tensor:
+    """`table[places]` for a table [n], as one Gather; indexing is exported as more."""
     return torch.nn.functional.embedding(places, table.unsqueeze(1)).squeeze(-1)
 
 

@@ -10,6 +10,15 @@ from transformer.config import Section
 Precision = Literal["float32", "int8", "float16"]
 
 
+class ShortlistConfig(Section):
+    """How many target tokens a sentence's translation is looked for among."""
+
+    # The most frequent ones, open to every sentence.
+    num_frequent: int = Field(ge=1)
+    # Besides, for each source token, what it most probably translates to.
+    num_per_token: int = Field(ge=2)
+
+
 class ExportConfig(Section):
     """The ONNX graphs, with the tolerances of their comparison with PyTorch on the test set."""
 
@@ -18,6 +27,9 @@ class ExportConfig(Section):
     # One graph for each, float32 first. A float32 graph beyond its tolerances fails the stage;
     # another one is left out of the folder.
     precisions: list[Precision] = Field(min_length=1)
+    # int8: the words that each sentence chooses among, see `transformer.export.shortlist`; null:
+    # the whole vocabulary, as float32 and float16 always do.
+    shortlist: ShortlistConfig | None
     # float32: the most that corpus BLEU may differ, in points.
     max_bleu_difference: float = Field(ge=0)
     # float32: the most that any logit may differ, over greedy translations of some test sentences.

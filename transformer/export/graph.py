@@ -35,8 +35,10 @@ from transformer.export.joining import (
     join,
     renamed,
 )
+from transformer.export.listing import LISTED_MARKS
 from transformer.export.parts import GreedyFinish, GreedyStep, Settle, Start, Step
 from transformer.export.quantise import Product, quantise, transpose_weights
+from transformer.export.shortlist import Shortlist
 from transformer.model.transformer import Transformer
 
 INPUTS = ["source", "max_length", "length_penalty", "patience", "beam_size", "num_best"]
@@ -54,6 +56,7 @@ def build_graphs(
     special: SpecialIds,
     attention: str,
     precisions: Sequence[Precision],
+    shortlist: Shortlist | None = None,
 ) -> dict[Precision, onnx.ModelProto]:
     """The whole translator in each precision; the same model gives the same bytes.
 
@@ -64,6 +67,7 @@ def build_graphs(
         attention: "fused" or "portable", see `transformer.export.attention`.
         precisions: float32; int8, see `transformer.export.quantise`; float16, whose scores are
             float32 all the same.
+        shortlist: among which int8 chooses; None for the whole vocabulary.
 
     Returns:
         Models whose inputs and outputs are:
@@ -75,18 +79,24 @@ def build_graphs(
     """
     is_fused = attention == "fused"
     graphs: dict[Precision, onnx.ModelProto] = {}
-    of_type: dict[torch.dtype, list[Precision]] = {
-        torch.float32: ["float32", "int8"],
-        torch.float16: ["float16"],
-    }
-    for dtype, possible in of_type.items():
-        wanted = [precision for precision in precisions if precision in possible]
-        parts = export_parts(model, dtype, source_pad, special, attention) if wanted else None
-        for precision in wanted:
-            assert parts is not None
-            chosen = quantise_parts(parts, is_fused) if precision == "int8" else parts
-            graphs[precision] = join(chosen, special, is_fused)
+    # int8 is made from the parts of float32, unless a short-list gives it parts of its own.
+    exported: dict[tuple[torch.dtype, bool], Parts] = {}
+    for precision in precisions:
+        dtype = torch.float16 if precision == "float16" else torch.float32
+        listed = shortlist if precision == "int8" else None
+        form = dtype, listed is not None
+        if form not in exported:
+            exported[form] = export_parts(model, dtype, source_pad, special, attention, listed)
+        parts = exported[form]
+        if precision == "int8":
+            parts = quantise_parts(parts, is_fused)
+        graphs[precision] = join(parts, marks(special, listed).bos, is_fused)
     return graphs
+
+
+def marks(special: SpecialIds, shortlist: Shortlist | None) -> SpecialIds:
+    """The marks as the search in the graph knows them."""
+    return special if shortlist is None else LISTED_MARKS
 
 
 def quantise_parts(parts: Parts, is_fused: bool) -> Parts:
@@ -106,22 +116,25 @@ def export_parts(
     source_pad: int,
     special: SpecialIds,
     attention: str,
+    shortlist: Shortlist | None = None,
 ) -> Parts:
     """The parts of a model as ONNX graphs, its weights of the type."""
     if dtype != torch.float32:
         model = copy.deepcopy(model).to(dtype)
     form: Attention = ATTENTION[attention](model.config.num_heads)
     mask = form.mask(torch.ones(2, 2, dtype=torch.bool), dtype)
-    faces = describe(model.config, model.projection.out_features, mask, dtype)
-    after_start = [*names([*faces.plan, *faces.memory, *faces.state]), "empty_reach"]
+    has_shortlist = shortlist is not None
+    faces = describe(model.config, model.projection.out_features, mask, dtype, has_shortlist)
+    after_start = [*names([*faces.plan, *faces.words, *faces.memory, *faces.state]), "empty_reach"]
     start = export_part(
-        Start(model, form, source_pad, special),
+        Start(model, form, source_pad, special, shortlist),
         [faces.inputs],
         [*after_start, "empty_past", *names([*faces.answers, *faces.rows])],
     )
+    special = marks(special, shortlist)
     step = export_part(
         Step(model, form, special),
-        [faces.plan, faces.memory, faces.state, faces.cache],
+        [faces.plan, faces.words, faces.memory, faces.state, faces.cache],
         ["next.go_on", *names(renamed("next", faces.state + faces.cache)), LOGITS],
     )
     settle = export_part(
@@ -134,7 +147,7 @@ def export_parts(
     after_greedy = names(renamed("greedy.next", faces.greedy + past))
     greedy_step = export_part(
         GreedyStep(model, form, special),
-        [[Value("max_length", torch.int64, (1,))], memory, faces.greedy, past],
+        [[Value("max_length", torch.int64, (1,))], faces.words, memory, faces.greedy, past],
         ["greedy.go_on", *after_greedy, "greedy.taken", GREEDY_LOGITS],
         single=(0,),
     )

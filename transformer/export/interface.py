@@ -9,12 +9,12 @@ from torch import Tensor
 from transformer.model.config import ModelConfig
 
 # An example for the exporter: no two axes alike, none of length 1, which it would take as fixed.
-EXAMPLE_SIZES = {"whole": 5, "batch": 3, "active": 2, "beams": 4, "places": 2}
+EXAMPLE_SIZES = {"whole": 5, "listed": 11, "batch": 3, "active": 2, "beams": 4, "places": 2}
 EXAMPLE_SIZES |= {"source_length": 7, "pool": 18, "hypotheses": 12}
 EXAMPLE_SIZES |= {"past_steps": 6, "past": 24, "answer_length": 3}
 PAIR = ("key", "value")
 # Axes that the exporter is told to be equal wherever they stand; it infers how others follow.
-SHARED_AXES = ("whole", "batch", "active", "beams", "places", "source_length")
+SHARED_AXES = ("whole", "listed", "batch", "active", "beams", "places", "source_length")
 
 
 class Value(NamedTuple):
@@ -30,7 +30,8 @@ class Interface(NamedTuple):
 
     inputs: list[Value]
     plan: list[Value]
-    memory: list[Value]  # of the source: the mask, then a cross key and value per layer
+    words: list[Value]  # of a short-list: `Words`; empty without one
+    memory: list[Value]  # of the source: masks, then a cross key and value per layer
     state: list[Value]
     cache: list[Value]  # `reach`, then a key and value per layer
     answers: list[Value]
@@ -39,8 +40,8 @@ class Interface(NamedTuple):
 
     @property
     def constants(self) -> list[Value]:
-        """The part of the plan that stays the same in all phases."""
-        return [value for value in self.plan if "batch" not in value.shape]
+        """The words, and the part of the plan that stays the same in all phases."""
+        return [*(value for value in self.plan if "batch" not in value.shape), *self.words]
 
     @property
     def phase(self) -> list[Value]:
@@ -50,7 +51,11 @@ class Interface(NamedTuple):
 
 
 def describe(
-    config: ModelConfig, target_vocab_size: int, mask: Tensor, dtype: torch.dtype
+    config: ModelConfig,
+    target_vocab_size: int,
+    mask: Tensor,
+    dtype: torch.dtype,
+    has_shortlist: bool,
 ) -> Interface:
     """The interface of a model.
 
@@ -59,6 +64,7 @@ def describe(
         target_vocab_size: of its target side.
         mask: an example of the attention's mask, [B, ..., S].
         dtype: of its weights, and so of its keys and values; scores are float32 in any case.
+        has_shortlist: whether the search runs on the places of a list.
     """
     whole, real, truth = torch.int64, torch.float32, torch.bool
     heads, width = config.num_heads, config.d_model // config.num_heads
@@ -80,13 +86,22 @@ def describe(
             Value("plan.length_penalty", real, ()),
             Value("plan.final_weights", real, ("batch",)),
             Value("plan.max_ended", real, ()),
-            Value("plan.banned", real, (target_vocab_size,)),
+            Value("plan.banned", real, ("listed" if has_shortlist else target_vocab_size,)),
             Value("plan.beams", whole, (1, "beams")),
             Value("plan.beam_offsets", whole, ("batch", 1)),
             Value("plan.pool_offsets", whole, ("batch", 1)),
         ],
+        words=[
+            Value("words.ids", whole, ("listed",)),
+            Value("words.weight", torch.int8, (config.d_model, "listed")),
+            Value("words.scale", real, ("listed",)),
+            Value("words.bias", real, ("listed",)),
+        ]
+        if has_shortlist
+        else [],
         memory=[
             Value("source_mask", mask.dtype, ("batch", *middle, "source_length")),
+            *([Value("word_mask", real, ("batch", "listed"))] if has_shortlist else []),
             *(Value(f"cross_{kind}_{i}", dtype, source) for i in layers for kind in PAIR),
         ],
         state=[
@@ -132,12 +147,17 @@ def dynamic_axes(values: Iterable[Value]) -> list[dict[int, Any]]:
     """Which axes vary, in the terms of `torch.export`."""
     return [
         {
-            index: torch.export.Dim(axis) if axis in SHARED_AXES else torch.export.Dim.AUTO
+            index: shared_axis(axis) if axis in SHARED_AXES else torch.export.Dim.AUTO
             for index, axis in enumerate(value.shape)
             if isinstance(axis, str)
         }
         for value in values
     ]
+
+
+def shared_axis(axis: str) -> Any:
+    """An axis that is as long wherever it stands; a list of words has the marks at least."""
+    return torch.export.Dim(axis, min=3) if axis == "listed" else torch.export.Dim(axis)
 
 
 def names(values: Iterable[Value]) -> list[str]:

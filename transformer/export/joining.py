@@ -16,7 +16,6 @@ import onnx
 import torch
 from onnx import TensorProto, helper
 
-from transformer.decoding.beam import SpecialIds
 from transformer.export.interface import Interface, Value, names
 from transformer.export.weights import Weights
 
@@ -31,6 +30,7 @@ ACTIVE = Value("active", torch.int64, ("active",))
 TYPES = {
     torch.int64: TensorProto.INT64,
     torch.int32: TensorProto.INT32,
+    torch.int8: TensorProto.INT8,
     torch.float32: TensorProto.FLOAT,
     torch.float16: TensorProto.FLOAT16,
     torch.bool: TensorProto.BOOL,
@@ -48,14 +48,25 @@ class Parts(NamedTuple):
     faces: Interface
 
 
-def join(parts: Parts, special: SpecialIds, with_contrib: bool) -> onnx.ModelProto:
-    """Start, then one of two searches: as one model without names, paths or traces of ours."""
+def join(parts: Parts, bos: int, with_contrib: bool) -> onnx.ModelProto:
+    """Start, then one of two searches: as one model without names, paths or traces of ours.
+
+    Args:
+        parts: of one model, in one precision.
+        bos: the start mark, as the search knows it.
+        with_contrib: whether onnxruntime's own operators are among the nodes.
+    """
     faces, weights = parts.faces, Weights()
     answers = [
         Value("target", torch.int64, ("batch", "num_best", "target_length")),
         Value("scores", torch.float32, ("batch", "num_best")),
         Value("lengths", torch.int64, ("batch", "num_best")),
     ]
+    found = names(answers)
+    look_up: list[onnx.NodeProto] = []
+    if faces.words:
+        found[0] = "listed_target"
+        look_up = [helper.make_node("Gather", [faces.words[0].name, found[0]], ["target"])]
     nodes = [
         helper.make_node("Range", ["zero", "beam_size", "one"], ["beams"]),
         helper.make_node("Range", ["zero", "num_best", "one"], ["places"]),
@@ -66,11 +77,12 @@ def join(parts: Parts, special: SpecialIds, with_contrib: bool) -> onnx.ModelPro
         helper.make_node(
             "If",
             ["is_alone"],
-            names(answers),
+            found,
             name="search",
-            then_branch=greedy_branch(parts, special, weights),
+            then_branch=greedy_branch(parts, bos, weights),
             else_branch=beam_branch(parts, weights),
         ),
+        *look_up,
     ]
     numbers = {"zero": np.array(0), "one": np.array(1), "minus_one": np.array([-1])}
     numbers |= {"zeros": np.array([0]), "twos": np.array([2]), "true": np.array(True)}
@@ -91,16 +103,16 @@ def join(parts: Parts, special: SpecialIds, with_contrib: bool) -> onnx.ModelPro
     return model
 
 
-def greedy_branch(parts: Parts, special: SpecialIds, weights: Weights) -> onnx.GraphProto:
+def greedy_branch(parts: Parts, bos: int, weights: Weights) -> onnx.GraphProto:
     """One sentence, one beam: a loop over greedy steps."""
     faces = parts.faces
     past = faces.cache[1:]
     carried = [*faces.greedy, *(alone(value) for value in past)]
     inner = {value.name: f"greedy.before.{value.name}" for value in carried}
-    memory = {name: name for name in names(faces.memory)}
     tensors: list[TensorProto] = []
-    table = {"max_length": "plan.max_lengths", **memory, **inner}
-    nodes = weights.take(parts.greedy_step, "greedy/", [*table], table, tensors)
+    table = {"max_length": "plan.max_lengths", **inner}
+    outer = names(faces.words + faces.memory)
+    nodes = weights.take(parts.greedy_step, "greedy/", [*table, *outer], table, tensors)
     hoisted, rest = hoist(nodes, inner.values())
     body = helper.make_graph(
         rest,
@@ -120,7 +132,7 @@ def greedy_branch(parts: Parts, special: SpecialIds, weights: Weights) -> onnx.G
     outputs = [Value(f"greedy.answer.{name}", torch.int64, (1, 1)) for name in ANSWERS]
     outputs[0] = outputs[0]._replace(shape=(1, 1, "target_length"))
     outputs[1] = outputs[1]._replace(dtype=torch.float32)
-    first = {"greedy.zero": np.array(0), "greedy.bos": np.array([[special.bos]])}
+    first = {"greedy.zero": np.array(0), "greedy.bos": np.array([[bos]])}
     first["greedy.none"] = np.array(0, dtype=np.float32)
     return helper.make_graph(
         [

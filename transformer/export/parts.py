@@ -21,10 +21,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer.decoding import beam, greedy
-from transformer.decoding.beam import SearchPlan, SearchResult, SearchState, SpecialIds
+from transformer.decoding.beam import (
+    SearchPlan,
+    SearchResult,
+    SearchState,
+    SpecialIds,
+    look_up,
+)
 from transformer.decoding.greedy import GreedyState
 from transformer.decoding.search import visible
-from transformer.export.attention import Attention, split_heads
+from transformer.export.attention import Attention, FusedAttention, split_heads
+from transformer.export.listing import LISTED_MARKS, Listing, Words, listed_logits
+from transformer.export.shortlist import Shortlist
 from transformer.model.layers import DecoderLayer, EncoderLayer
 from transformer.model.transformer import Transformer
 
@@ -33,9 +41,15 @@ class Start(nn.Module):
     """Encoder, cross keys with values, plan and first state of the search."""
 
     def __init__(
-        self, model: Transformer, attention: Attention, source_pad: int, special: SpecialIds
+        self,
+        model: Transformer,
+        attention: Attention,
+        source_pad: int,
+        special: SpecialIds,
+        shortlist: Shortlist | None,
     ) -> None:
         super().__init__()
+        self.listing = None if shortlist is None else Listing(model.projection, shortlist, special)
         self.embedding = model.source_embedding
         self.layers = model.encoder  # of EncoderLayer
         self.norm = model.encoder_norm
@@ -62,9 +76,16 @@ class Start(nn.Module):
         """Args as in `beam.init_state`, source int64 [B, S].
 
         Returns:
-            `SearchPlan`, the mask, a cross key and value per layer, `SearchState`, the empty
-            `reach` and cache, `SearchResult` without answers, the rows int64 [B].
+            `SearchPlan`, `Words` if there is a short-list, the mask (then that of the words too),
+            a cross key and value per layer, `SearchState`, the empty `reach` and cache,
+            `SearchResult` without answers, the rows int64 [B].
         """
+        vocab_size, special = self.vocab_size, self.special
+        words: tuple[Tensor, ...] = ()
+        limits: tuple[Tensor, ...] = ()
+        if self.listing is not None:
+            words, *limits = self.listing(source)
+            vocab_size, special = words[0].shape[0], LISTED_MARKS
         has_source, source_mask = visible(source != self.source_pad)
         x = self.embedding(source)  # [B, S, D]
         mask = self.attention.mask(source_mask, x.dtype)
@@ -83,13 +104,14 @@ class Start(nn.Module):
             patience,
             beams,
             places,
-            self.vocab_size,
-            self.special,
+            vocab_size,
+            special,
         )
         reach = state.live_scores.reshape(-1, 1)[:, :0].to(x.dtype)
-        answers = beam.finish(state, plan, self.special)
+        answers = beam.finish(state, plan, special)
         rows = torch.ones_like(max_lengths).cumsum(0) - 1
-        return (*plan, mask, *cross, *state, reach, cross[0][:, :, :0], *answers, rows)
+        memory = (mask, *limits, *cross)
+        return (*plan, *words, *memory, *state, reach, cross[0][:, :, :0], *answers, rows)
 
     def _encode(self, layer: EncoderLayer, x: Tensor, mask: Tensor) -> Tensor:
         def attend(x: Tensor) -> Tensor:
@@ -102,10 +124,14 @@ class Start(nn.Module):
 
 
 class Decoder(nn.Module):
-    """The next tokens' logits from the latest ones and a cache."""
+    """The next tokens' logits from the latest ones and a cache.
+
+    With a short-list, tokens are places in it, `special` are its marks, and V is its length n.
+    """
 
     def __init__(self, model: Transformer, attention: Attention, special: SpecialIds) -> None:
         super().__init__()
+        self.is_fused = isinstance(attention, FusedAttention)
         self.embedding = model.target_embedding
         self.layers = model.decoder  # of DecoderLayer
         self.norm = model.decoder_norm
@@ -122,12 +148,16 @@ class Decoder(nn.Module):
         self,
         tokens: Tensor,
         position: Tensor,
+        words: Sequence[Tensor],
         memory: Sequence[Tensor],
         cache: Sequence[Tensor],
         reach: Tensor | None,
     ) -> tuple[Tensor, list[Tensor]]:
         """Tokens int64 [b, W], all at one position int64 [] -> [b, W, V], the longer cache."""
         mask, *cross = memory
+        if words:
+            limits, *cross = cross
+            tokens = look_up(words[0], tokens)
         x = self.embedding.tokens(tokens) * self.embedding.scale  # [b, W, D]
         if self.embedding.positions is not None:
             x = x + self.embedding.positions.index_select(0, position.reshape(1))
@@ -136,7 +166,13 @@ class Decoder(nn.Module):
             pair = slice(2 * index, 2 * index + 2)
             x, grown = self._decode(index, layer, x, cache[pair], cross[pair], mask, reach)
             longer += grown
-        return self.projection(self.norm(x)), longer
+        x = self.norm(x)
+        if not words:
+            return self.projection(x), longer
+        # The words of one sentence are open to it, all of them; and one row is quicker in float32.
+        is_alone = reach is None
+        logits = listed_logits(x, Words(*words), self.is_fused and not is_alone)
+        return logits if is_alone else logits + limits.unsqueeze(1), longer
 
     def _decode(
         self,
@@ -176,11 +212,12 @@ class Step(Decoder):
     def forward(
         self,
         plan: Sequence[Tensor],
+        words: Sequence[Tensor],
         memory: Sequence[Tensor],
         state: Sequence[Tensor],
         cache: Sequence[Tensor],
     ) -> tuple[Tensor, ...]:
-        """Plan, mask with cross keys and values, state, `reach` with the self-attention cache.
+        """Plan, words, masks with cross keys and values, state, `reach` with the cache.
 
         Returns:
             Whether the phase goes on (bool []), the new state, `reach`, cache, the logits
@@ -192,7 +229,9 @@ class Step(Decoder):
         own = own.expand(batch, -1, -1).flatten(0, 1).to(cache[0].dtype)  # [b * W, W]
         reach = torch.cat([cache[0], own], dim=1)  # [b * W, P + W]
         by_beam = reach.reshape(batch, 1, num_beams, -1)
-        logits, grown = self.logits(before.tokens, before.num_steps, memory, cache[1:], by_beam)
+        logits, grown = self.logits(
+            before.tokens, before.num_steps, words, memory, cache[1:], by_beam
+        )
         after = beam.step(logits, before, at, self.special)
         hypotheses = (after.parents + at.beam_offsets).reshape(-1)
         reach = reach.index_select(0, hypotheses)
@@ -205,18 +244,19 @@ class GreedyStep(Decoder):
     def forward(
         self,
         max_length: Tensor,
+        words: Sequence[Tensor],
         memory: Sequence[Tensor],
         state: Sequence[Tensor],
         cache: Sequence[Tensor],
     ) -> tuple[Tensor, ...]:
-        """`max_length` int64 [1], memory as above, `GreedyState`, the self-attention cache.
+        """`max_length` int64 [1], words and memory as above, `GreedyState`, the cache.
 
         Returns:
             Whether it goes on (bool []), the new state, the new cache, the token that was taken
             int64 [1, 1], the logits [1, 1, V].
         """
         before = GreedyState(*state)
-        logits, cache = self.logits(before.token, before.num_steps, memory, cache, None)
+        logits, cache = self.logits(before.token, before.num_steps, words, memory, cache, None)
         after = greedy.step(logits, before, self.special)
         go_on = greedy.goes_on(after, max_length, self.special)
         return (go_on, *after, *cache, after.token + 0, logits)

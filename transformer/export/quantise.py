@@ -62,6 +62,14 @@ def quantise(graph: onnx.GraphProto, product: Product) -> onnx.GraphProto:
     return _Quantiser(graph, product).run()
 
 
+def to_int8(weight: NDArray[np.generic]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """A weight [N, K] as integers of that shape, and the scale of each of its N outputs."""
+    values = weight.astype(np.float32)
+    largest = np.abs(values).max(axis=1, keepdims=True)
+    scale = np.where(largest > 0, largest / LARGEST, 1.0).astype(np.float32)
+    return np.rint(values / scale).astype(np.int8), scale.reshape(-1)
+
+
 class _Quantiser:
     def __init__(self, graph: onnx.GraphProto, product: Product) -> None:
         self._graph = graph
@@ -148,12 +156,10 @@ class _Quantiser:
 
     def _weight(self, name: str, values: NDArray[np.generic]) -> tuple[str, str]:
         # Names of the integers [N, K] and of their scales [N].
-        weight = values.astype(np.float32)
-        largest = np.abs(weight).max(axis=1, keepdims=True)
-        scale = np.where(largest > 0, largest / LARGEST, 1.0).astype(np.float32)
         names = f"{name}.int8", f"{name}.scale"
-        self._add(names[0], np.rint(weight / scale).astype(np.int8))
-        self._add(names[1], scale.reshape(-1))
+        integers, scale = to_int8(values)
+        self._add(names[0], integers)
+        self._add(names[1], scale)
         return names
 
     def _add(self, name: str, values: NDArray[np.generic]) -> None:

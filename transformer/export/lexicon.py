@@ -1,0 +1,73 @@
+"""Which target tokens may translate a source token: IBM Model 1.
+
+The model (Brown et al. 1993, "The Mathematics of Statistical Machine Translation", section 4.1)
+explains each target token by one token of the source sentence, or by none, wherever they stand:
+p(t | sentence) is the mean of p(t | s) over its source tokens s. A few rounds of expectation
+maximisation over the training pairs find p(t | s).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer.training.batching import Integers, Pairs
+
+NUM_ROUNDS = 5
+# Sentences evenly spaced over the corpus; some ten million pairs of tokens fit into memory.
+MAX_SENTENCES = 50_000
+
+
+class Lexicon(NamedTuple):
+    """p(t | s) for the pairs of tokens that stand together in some sentence; sorted by source."""
+
+    source: Integers  # [number of pairs]
+    target: Integers  # likewise
+    probability: NDArray[np.float64]  # likewise
+    target_counts: Integers  # [V], how often each target token occurs
+
+
+def fit_lexicon(pairs: Pairs, source_vocab_size: int, target_vocab_size: int) -> Lexicon:
+    """The lexicon of a corpus; the same corpus gives the same bits.
+
+    Args:
+        pairs: token ids of the training text, end marks included.
+        source_vocab_size: of the ids of the source.
+        target_vocab_size: likewise.
+    """
+    num_sentences = len(pairs.source_lengths)
+    step = -(-num_sentences // MAX_SENTENCES)
+    rows = np.arange(0, num_sentences, step)
+    source, source_lengths = _gather(pairs.source_ids, pairs.source_offsets, rows)
+    target, target_lengths = _gather(pairs.target_ids, pairs.target_offsets, rows)
+    # Every target token beside every token of its source sentence, then beside none.
+    lengths = np.repeat(source_lengths, target_lengths)
+    places = np.repeat(np.arange(len(target)), lengths)
+    starts = np.repeat(np.cumsum(source_lengths) - source_lengths, target_lengths)
+    offsets = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    beside = source[np.repeat(starts, lengths) + offsets]
+    places = np.concatenate([places, np.arange(len(target))])
+    beside = np.concatenate([beside, np.full(len(target), source_vocab_size)])
+    keys, index = np.unique(beside * target_vocab_size + target[places], return_inverse=True)
+    sources, targets = np.divmod(keys, target_vocab_size)
+    probability = np.ones(len(keys))
+    for _ in range(NUM_ROUNDS):
+        weights = probability[index]
+        total = np.bincount(places, weights, len(target))
+        counts = np.bincount(index, weights / total[places], len(keys))
+        probability = counts / np.bincount(sources, counts, source_vocab_size + 1)[sources]
+    is_word = sources < source_vocab_size
+    return Lexicon(
+        sources[is_word],
+        targets[is_word],
+        probability[is_word],
+        np.bincount(target, minlength=target_vocab_size),
+    )
+
+
+def _gather(ids: NDArray[np.generic], offsets: Integers, rows: Integers) -> tuple[Integers, ...]:
+    # The ids of some sentences one after the other, and their lengths.
+    starts, ends = np.asarray(offsets)[rows], np.asarray(offsets)[rows + 1]
+    lengths = ends - starts
+    first = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    return np.asarray(ids)[first + np.arange(lengths.sum())].astype(np.int64), lengths
