@@ -7,9 +7,8 @@ def train() -> None:
     """Train the Transformer, or go on where a killed training was."""
     from pipeline.params import load_sections
     from pipeline.paths import CHECKPOINT, IDS, METRICS, REPORTS
-    from pipeline.tracking import MODEL_HASH
+    from pipeline.tracking.training import track_training
     from pipeline.train_resume import resumable
-    from pipeline.train_tracking import TrackingReporter, track_training
     from transformer.files import write_json
     from transformer.model.config import ModelConfig
     from transformer.text.ids import load_ids
@@ -24,10 +23,9 @@ def train() -> None:
     tune_process(config.num_threads)
     with (
         resumable(config, model_config, IDS) as (resume, folder),
-        track_training(folder) as tracker,
+        track_training(folder) as tracking,
     ):
-        reporters = (ProgressBar(), TrackingReporter(tracker))
-        result = train_model(config, model_config, ids, reporters, resume)
+        result = train_model(config, model_config, ids, (ProgressBar(), tracking), resume)
         save_checkpoint(CHECKPOINT, result.model, result.info)
         write_curve(REPORTS / "train_curve.csv", result.train_rows)
         write_curve(REPORTS / "valid_curve.csv", result.valid_rows)
@@ -35,8 +33,7 @@ def train() -> None:
         perplexity, size = result.summary["valid_perplexity"], result.summary["num_parameters"]
         metrics = {"perplexity": round(perplexity, 4), "parameters": size}
         write_json(METRICS / "train.json", metrics)
-        tracker.tags({MODEL_HASH: model_hash(CHECKPOINT)})
-        tracker.artifact(CHECKPOINT, "checkpoint")
+        tracking.log_outcome(model_hash(CHECKPOINT))
     typer.echo(
         f"Trained {result.summary['num_parameters']:,} parameters for {result.summary['steps']:,} "
         f"steps; validation perplexity {result.summary['valid_perplexity']:.2f}. -> {CHECKPOINT}"

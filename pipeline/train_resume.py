@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import typer
 
+from pipeline.checkout import main_checkout
 from pipeline.resume_folder import InUseElsewhereError, hold_folder
 from pipeline.stop_signals import StopSignals
-from pipeline.tracking import main_checkout
 from pipeline.train_identity import training_hash
 from transformer.model.config import ModelConfig
 from transformer.training.capture import SavedState

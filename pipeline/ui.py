@@ -9,7 +9,7 @@ import typer
 
 def ui(port: Annotated[int, typer.Option(help="Where to listen, on this machine.")] = 5000) -> None:
     """Compare runs in MLflow's browser interface."""
-    from pipeline.tracking import prepare_database
+    from pipeline.tracking.place import prepare_database
 
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false")

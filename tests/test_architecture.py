@@ -26,11 +26,11 @@ SHARED = {"config", "files"}
 
 # These write no output of a stage: a change in them need not rerun it.
 WITHOUT_OUTPUT = {
+    Path("pipeline/checkout.py"),
     Path("pipeline/resume_folder.py"),
     Path("pipeline/stop_signals.py"),
-    Path("pipeline/tracking.py"),
     Path("pipeline/train_identity.py"),
-    Path("pipeline/train_tracking.py"),
+    *(file.relative_to(ROOT) for file in (ROOT / "pipeline" / "tracking").glob("*.py")),
 }
 
 

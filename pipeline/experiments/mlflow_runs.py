@@ -85,7 +85,7 @@ def read_histories(
 def _connect() -> tuple[Any, list[str]]:
     from mlflow.tracking import MlflowClient
 
-    from pipeline.tracking import prepare_database
+    from pipeline.tracking.place import prepare_database
 
     client = MlflowClient(prepare_database()[0])
     return client, [found.experiment_id for found in client.search_experiments()]

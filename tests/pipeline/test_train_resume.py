@@ -21,7 +21,6 @@ from pipeline import train_resume
 from pipeline.params import load_sections
 from pipeline.recipes import make_params
 from pipeline.train_resume import resumable
-from pipeline.train_tracking import TrackingReporter
 from transformer.files import sha256_file
 from transformer.model.config import ModelConfig
 from transformer.text.ids import write_ids
@@ -30,7 +29,6 @@ from transformer.text.vocab_config import WordSpec
 from transformer.text.vocabulary import fit_tokenizer
 from transformer.training.capture import SavedState
 from transformer.training.config import TrainConfig
-from transformer.training.reporting import Speed, TrainRow, ValidRow
 from transformer.training.stopping import TrainingStopped
 
 ROOT = Path(__file__).parents[2]
@@ -350,26 +348,3 @@ def test_while_another_checkout_trains_the_same_nothing_is_kept(sections, capsys
         assert (resume.load(), resume.save, folder) == (None, None, None)
         assert not resume.is_stop_requested()
     assert "warning: process 1 runs the same training elsewhere" in capsys.readouterr().err
-
-
-def test_steps_that_a_run_has_are_not_logged_again():
-    class Log:
-        def __init__(self):
-            self.steps = []
-
-        def tags(self, values):
-            pass
-
-        def last_step(self, metric):
-            return {"train_loss": 20, "valid_loss": 10}[metric]
-
-        def metrics(self, values, step):
-            self.steps.append((step, "valid_loss" in values))
-
-    log = Log()
-    reporter = TrackingReporter(log)
-    reporter.on_start(40, 9, 5)
-    for step in (10, 20, 30):
-        reporter.on_log(TrainRow(step, 1.0, 0.1, 1.0), Speed(1.0, 1.0))
-        reporter.on_validation(ValidRow(step, 1.0, 2.7, 0.5))
-    assert log.steps == [(20, True), (30, False), (30, True)]
