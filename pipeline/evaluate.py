@@ -58,7 +58,7 @@ def evaluate() -> None:
     found = [best for (best,) in decode(beam_size=search.beam_size)]
     greedy = found if search.beam_size == 1 else [best for (best,) in decode(beam_size=1)]
 
-    _, summary = write_evaluation(
+    values, summary = write_evaluation(
         REPORTS,
         TranslatedTest(
             sources=test.sources,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from pipeline.tracking import flatten
+from pipeline.tracking.flattening import flatten
 
 
 class Fate(Enum):
