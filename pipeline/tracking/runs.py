@@ -71,6 +71,21 @@ def join_run(model_hash: str) -> Iterator[Tracker]:
         tracker.finish()
 
 
+def find_tracker(model_hash: str) -> Tracker | None:
+    """A tracker of the newest run of this model; None if there is none, or MLflow has failed."""
+    is_there = True
+
+    def open_run() -> tuple[Any, str]:
+        nonlocal is_there
+        client, _ = open_client()
+        found = find_run(client, model_hash)
+        is_there = found is not None
+        return client, found.info.run_id if found is not None else ""
+
+    tracker = Tracker(open_run)
+    return tracker if is_there and not tracker.has_failed else None
+
+
 def find_run(client: Any, model_hash: str) -> Any:
     """The newest run that is tagged with the model's hash; None if there is none."""
     found = client.search_runs(
