@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pipeline.tracking.naming import model_params, name_run
+from pipeline.tracking.notes import take_note
 from pipeline.tracking.origin import origin_tags
 from pipeline.tracking.place import open_client, open_experiment
 from pipeline.tracking.tracker import Tracker
@@ -60,7 +61,11 @@ def join_run(model_hash: str) -> Iterator[Tracker]:
         if found is not None:
             return client, found.info.run_id
         is_new = True
-        return client, _create(client, artifacts, origin_tags() | {MODEL_HASH: model_hash})
+        run_id = take_note(model_hash)  # of a training that lost its tracker on the way
+        if run_id is None or not _exists(client, run_id):
+            run_id = _create(client, artifacts, origin_tags())
+        client.set_tag(run_id, MODEL_HASH, model_hash)
+        return client, run_id
 
     tracker = Tracker(open_run)
     if is_new:

@@ -194,6 +194,27 @@ def train() -> None:
         reporter.log_outcome(model_hash(Path("models/checkpoint")))
 
 
+def test_a_training_that_lost_its_tracker_keeps_its_run(synced, monkeypatch):
+    def lose_tracker() -> None:
+        with track_training() as reporter, monkeypatch.context() as patch:
+            reporter.on_start(30, 9, 0)
+            patch.setattr("mlflow.tracking.MlflowClient.log_batch", refuse)
+            reporter.log_outcome(model_hash(Path("models/checkpoint")))
+
+    def refuse(*_, **__) -> None:
+        raise ConnectionError("gone")
+
+    with pytest.warns(UserWarning, match="MLflow can't be written to"):
+        lose_tracker()
+    (open_run,) = synced.runs()
+    assert open_run.info.status == "RUNNING"
+    write_lock()
+    assert sync()[0] == 0
+    (run,) = synced.runs()
+    assert (run.info.run_id, run.info.status) == (open_run.info.run_id, "FINISHED")
+    assert run.data.metrics["test.bleu"] == 40.5
+
+
 def test_a_training_without_a_tracker_is_caught_up_with(synced, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:1")
     with pytest.warns(UserWarning, match="does not answer"):
