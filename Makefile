@@ -25,6 +25,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 repro: setup
 	dvc repro
+	-python -m pipeline sync
 	python -m pipeline translate "Il vit au Japon."
 
 lint: setup

@@ -22,25 +22,30 @@ _SCRIPT = Path(__file__).with_name("served_translator.py")
 
 
 def log_translator(
-    run_id: str, folder: Path, example: Sequence[str], test_table: Path, metadata_: dict[str, str]
+    client: Any, run_id: str, folder: Path, example: Sequence[str], test_table: Path
 ) -> Any:
     """Puts an exported translator into a run as a model, and returns what MLflow says of it.
 
     Its folder holds all that serving needs, this project's code included, and no torch.
 
     Args:
-        run_id: of the run that it belongs to, at MLflow's present tracking URI.
+        client: MLflow's; its tracking URI must be the global one.
+        run_id: of the run that it belongs to.
         folder: such as models/translator.
         example: texts in the source language.
         test_table: as `write_test_table` wrote it.
-        metadata_: facts for MLflow's file on the model.
     """
     import mlflow
     from mlflow.models import Model
 
+    run = client.get_run(run_id)
+    # Made by itself, since MLflow would take the default experiment rather than the run's.
+    made = client.create_logged_model(
+        run.info.experiment_id, name=NAME, source_run_id=run_id, params=run.data.params
+    )
     return Model.log(
         artifact_path=None,
-        name=NAME,
+        model_id=made.model_id,
         flavor=mlflow.pyfunc,
         run_id=run_id,
         python_model=str(_SCRIPT),
@@ -49,7 +54,6 @@ def log_translator(
         signature=_signature(Translator(folder).card),
         input_example=list(example),
         pip_requirements=serving_requirements(),
-        metadata=metadata_,
     )
 
 

@@ -76,7 +76,7 @@ def _register(client: Any, run_id: str, digest: str, scores: Mapping[str, float]
         write_test_table(table, translator, test.sources, test.references)
         example = sorted(filter(None, test.sources), key=len)[:_NUM_EXAMPLES]
         facts = _tags(card, translator.precision) | {TRANSLATOR_HASH: digest}
-        info = log_translator(run_id, TRANSLATOR, example, table, facts)
+        info = log_translator(client, run_id, TRANSLATOR, example, table)
         now = int(time.time() * 1000)
         metrics = [Metric(k, v, now, 0, model_id=info.model_id) for k, v in scores.items()]
         client.log_batch(run_id, metrics=metrics)

@@ -253,6 +253,7 @@ def test_the_champion_is_served_over_http(trained, tmp_path):
     ours = trained.pipeline("translate", "--json", *sentences).stdout.splitlines()
     expected = [json.loads(line)["translations"][0]["text"] for line in ours]
     assert [one["translation"] for one in predictions] == expected
+    assert "onnxruntime" in loaded
     assert "libtorch" not in loaded
 
 

@@ -44,6 +44,10 @@ def test_a_translator_is_registered_once(register, project):
     assert version.tags["precision"] == "int8"
     assert (version.tags["corpus"], version.tags["languages"]) == ("toy", "fr-en")
     model = project.client().get_logged_model(version.source.removeprefix("models:/"))
+    assert model.status == "READY"
+    assert model.experiment_id == run.info.experiment_id
+    assert model.artifact_location.startswith((project.folder / "mlruns/artifacts/toy").as_uri())
+    assert model.model_id in [output.model_id for output in run.outputs.model_outputs]
     assert {(m.key, m.value) for m in model.metrics} == {("export.onnx_bleu", 40.5)}
 
 
