@@ -9,6 +9,7 @@ from pipeline.tracking.flattening import numbers
 from pipeline.tracking.runs import join_run, open_child
 from pipeline.tracking.tables import log_table
 from pipeline.tracking.tracker import DatasetInput, Tracker
+from pipeline.tracking.training_files import draw_curves
 from transformer.files import read_json
 from transformer.text.corpus import part_path
 from transformer.text.manifest import read_manifest
@@ -21,6 +22,7 @@ _SCORING = ("bleu_tokenizer", "num_bootstrap")
 def track_evaluation(model_hash: str) -> None:
     """Tells the model's run what the stage has just written."""
     with join_run(model_hash) as tracker:
+        draw_curves(tracker)
         describe_evaluation(tracker)
 
 

@@ -46,10 +46,16 @@ def describe_training(tracker: Tracker) -> None:
     """The data, and all that training left."""
     describe_data(tracker)
     describe_outcome(tracker)
+    draw_curves(tracker)
+
+
+def draw_curves(tracker: Tracker) -> None:
+    """A picture of the curves. Left to the stages after `train`, which load what draws anyway."""
+    log_picture(tracker, name_run(), TRAIN_CURVE, VALID_CURVE)
 
 
 def describe_outcome(tracker: Tracker) -> None:
-    """Curves where the run lacks steps, their picture, and the final figures."""
+    """Curves where the run lacks steps, and the final figures."""
     for path, metric in ((TRAIN_CURVE, "train_loss"), (VALID_CURVE, "valid_loss")):
         if path.exists():
             _complete_curve(tracker, path, metric)
@@ -57,7 +63,6 @@ def describe_outcome(tracker: Tracker) -> None:
         figures = read_json(REPORTS / "train.json")
         tracker.metrics(numbers(figures, "train"))
         tracker.tags({"num_parameters": str(figures["num_parameters"])})
-    log_picture(tracker, name_run(), TRAIN_CURVE, VALID_CURVE)
 
 
 def _complete_curve(tracker: Tracker, path: Path, metric: str) -> None:

@@ -39,7 +39,7 @@ def test_a_training_is_one_run_with_curves_data_and_machine(project):
     data = {one.dataset.name: one.dataset.digest for one in run.inputs.dataset_inputs}
     assert data.keys() == {"toy", "toy ids"}
     assert {len(digest) for digest in data.values()} == {36}
-    assert project.artifacts(run_id) == {"curves", "data"}
+    assert project.artifacts(run_id) == {"data"}
     assert "data/rejects" in project.artifacts(run_id, "data")
 
 
