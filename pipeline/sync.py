@@ -11,6 +11,8 @@ def sync() -> None:
     typer.echo(f"{synced.run_name}  run {synced.run_id}")
     if synced.version is not None:
         typer.echo(f"translator, version {synced.version}")
+    elif "export" not in synced.left_out:
+        typer.echo("the translator is not registered: that takes data/raw and data/clean", err=True)
     for stage, reason in synced.left_out.items():
         typer.echo(f"{stage} is left out: {reason}", err=True)
     if synced.lock is not None:

@@ -3,7 +3,7 @@
 import csv
 
 from pipeline.params import read_params
-from pipeline.paths import RAW, REPORTS
+from pipeline.paths import MANIFEST, RAW, REPORTS
 from pipeline.tracking.digests import dvc_digest
 from pipeline.tracking.flattening import numbers
 from pipeline.tracking.runs import join_run, open_child
@@ -49,7 +49,7 @@ def describe_evaluation(tracker: Tracker) -> None:
 
 def _log_test_set(tracker: Tracker) -> None:
     path = part_path(RAW, "test")
-    if path.exists():
+    if path.exists() and MANIFEST.exists():
         manifest = read_manifest(RAW)
         name, digest = f"{manifest.name} test", dvc_digest(path)
         tracker.inputs([DatasetInput(name, "test", digest, manifest.origin)])

@@ -4,7 +4,7 @@ import csv
 import json
 from pathlib import Path
 
-from pipeline.paths import CLEAN, IDS, RAW, REPORTS
+from pipeline.paths import CLEAN, IDS, MANIFEST, RAW, REPORTS
 from pipeline.tracking.curves import log_picture
 from pipeline.tracking.digests import dvc_digest
 from pipeline.tracking.flattening import numbers
@@ -21,14 +21,14 @@ _DATA_REPORTS = ("clean.json", "clean_reasons.csv", "vocab.json", "tokenize.json
 
 def corpus_name() -> str:
     """The name of MLflow's experiment: the corpus's, or `training` for ids without a corpus."""
-    return read_manifest(RAW).name if RAW.exists() else "training"
+    return read_manifest(RAW).name if MANIFEST.exists() else "training"
 
 
 def describe_data(tracker: Tracker) -> None:
     """The corpus with its checksums, and the ids that training reads."""
     inputs = []
     origin = str(IDS)
-    if RAW.exists():
+    if MANIFEST.exists():
         manifest = read_manifest(RAW)
         origin = manifest.origin
         tracker.tags(_corpus_tags(manifest))

@@ -62,6 +62,7 @@ def report(clone, name: str) -> dict:
 
 
 def test_results_that_dvc_restores_are_brought_level_by_sync(trained):
+    assert len(runs(trained)) == 1
     before = runs(trained)[0].data.metrics["test.bleu_greedy"]
     params = trained.read("params.yaml")
     changed = params.replace("max_length_extra: 10", "max_length_extra: 1")
@@ -87,6 +88,7 @@ def test_results_that_dvc_restores_are_brought_level_by_sync(trained):
 
 def test_two_workers_log_two_experiments_in_the_main_checkout(trained):
     known = {run.info.run_id for run in runs(trained)}
+    num_versions = len(client(trained).search_model_versions())
     trained.run("git", "checkout", "--", ".")
     trained.dvc("checkout")
     for seed in (11, 12):
@@ -104,7 +106,7 @@ def test_two_workers_log_two_experiments_in_the_main_checkout(trained):
         assert run.info.status == "FINISHED"
         assert {"train_loss", "test.bleu", "export.onnx_bleu"} <= run.data.metrics.keys()
         assert run.data.tags["git_dirty"] == "false"
-    assert len(client(trained).search_model_versions()) == len({*known}) + 1 + len(new)
+    assert len(client(trained).search_model_versions()) == num_versions + 2
 
 
 def test_a_second_clone_has_everything_and_runs_nothing(trained, tmp_path):
@@ -187,7 +189,7 @@ def test_a_server_that_dies_loses_no_training_and_sync_catches_up(trained, tmp_p
     trained.variables = {"MLFLOW_TRACKING_URI": url}
     try:
         with serving(tmp_path, f"{url}/health", *server):
-            changes = ["-S", "train.seed=21", "-S", "train.max_epochs=200"]
+            changes = ["-S", "train.seed=21", "-S", "train.max_epochs=60"]
             training = subprocess.Popen(
                 [sys.executable, "-m", "dvc", "exp", "run", *changes],
                 cwd=trained.folder,
@@ -263,7 +265,7 @@ def test_a_copy_without_mlflow_and_dvc_trains(trained, tmp_path):
         source, target = trained.folder / name, tmp_path / name
         target.parent.mkdir(exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
-    code = "import sys\nfor name in ('mlflow', 'dvc', 'filelock', 'pandas', 'requests'):\n"
+    code = "import sys\nfor name in ('mlflow', 'dvc', 'pandas', 'requests'):\n"
     code += "    sys.modules[name] = None\n"
     code += "sys.argv = ['pipeline', 'train']\nfrom pipeline.__main__ import main\nmain()"
     done = subprocess.run(

@@ -1,5 +1,6 @@
 """`sync` brings MLflow level with what lies here, and again changes nothing."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,14 @@ def test_without_dvc_the_files_alone_count(synced):
     assert "evaluate is left out: reports/evaluate.json is missing" in output
     (run,) = synced.runs()
     assert run.data.metrics["export.onnx_bleu"] == 40.5
+
+
+def test_a_translator_without_its_test_set_is_not_registered_and_that_is_told(synced):
+    shutil.rmtree("data/raw")
+    status, output = sync()
+    assert status == 0
+    assert "the translator is not registered: that takes data/raw" in output
+    assert synced.client().search_model_versions() == []
 
 
 def test_nothing_trained_is_refused_in_words(project):
