@@ -5,38 +5,48 @@ import typer
 
 def train() -> None:
     """Train the Transformer, or go on where a killed training was."""
-    from pipeline.params import load_sections
+    from pipeline.params import load_section, load_sections
     from pipeline.paths import CHECKPOINT, IDS, METRICS, REPORTS
     from pipeline.tracking import MODEL_HASH
-    from pipeline.train_resume import resumable
-    from pipeline.train_tracking import TrackingReporter, track_training
+    from pipeline.train_ranks import is_rank, joined_ranks, launch_ranks
     from transformer.files import write_json
     from transformer.model.config import ModelConfig
+    from transformer.training.config import TrainConfig
+
+    if not is_rank():
+        num_processes = load_section("train", TrainConfig).num_processes
+        if num_processes > 1:
+            raise typer.Exit(launch_ranks(num_processes, ["train"]))
+
+    from pipeline.train_resume import resumable
+    from pipeline.train_tracking import TrackingReporter, track_training
     from transformer.text.ids import load_ids
     from transformer.training.checkpoint import model_hash, save_checkpoint
-    from transformer.training.config import TrainConfig
     from transformer.training.device import tune_process
     from transformer.training.reporting import ProgressBar, write_curve
     from transformer.training.trainer import train_model
 
-    model_config, config = load_sections(("model", ModelConfig), ("train", TrainConfig))
-    ids = load_ids(IDS)
-    tune_process(config.num_threads)
-    with (
-        resumable(config, model_config, IDS) as (resume, folder),
-        track_training(folder) as tracker,
-    ):
-        reporters = (ProgressBar(), TrackingReporter(tracker))
-        result = train_model(config, model_config, ids, reporters, resume)
-        save_checkpoint(CHECKPOINT, result.model, result.info)
-        write_curve(REPORTS / "train_curve.csv", result.train_rows)
-        write_curve(REPORTS / "valid_curve.csv", result.valid_rows)
-        write_json(REPORTS / "train.json", result.summary)
-        perplexity, size = result.summary["valid_perplexity"], result.summary["num_parameters"]
-        metrics = {"perplexity": round(perplexity, 4), "parameters": size}
-        write_json(METRICS / "train.json", metrics)
-        tracker.tags({MODEL_HASH: model_hash(CHECKPOINT)})
-        tracker.artifact(CHECKPOINT, "checkpoint")
+    with joined_ranks() as ranks:
+        model_config, config = load_sections(("model", ModelConfig), ("train", TrainConfig))
+        ids = load_ids(IDS)
+        tune_process(config.num_threads, ranks.local_world_size)
+        with resumable(config, model_config, IDS, ranks) as (resume, folder):
+            if not ranks.is_first:
+                train_model(config, model_config, ids, (), resume, ranks)
+                return
+            with track_training(folder) as tracker:
+                reporters = (ProgressBar(), TrackingReporter(tracker))
+                result = train_model(config, model_config, ids, reporters, resume, ranks)
+                save_checkpoint(CHECKPOINT, result.model, result.info)
+                write_curve(REPORTS / "train_curve.csv", result.train_rows)
+                write_curve(REPORTS / "valid_curve.csv", result.valid_rows)
+                write_json(REPORTS / "train.json", result.summary)
+                summary = result.summary
+                perplexity, size = summary["valid_perplexity"], summary["num_parameters"]
+                metrics = {"perplexity": round(perplexity, 4), "parameters": size}
+                write_json(METRICS / "train.json", metrics)
+                tracker.tags({MODEL_HASH: model_hash(CHECKPOINT)})
+                tracker.artifact(CHECKPOINT, "checkpoint")
     typer.echo(
         f"Trained {result.summary['num_parameters']:,} parameters for {result.summary['steps']:,} "
         f"steps; validation perplexity {result.summary['valid_perplexity']:.2f}. -> {CHECKPOINT}"

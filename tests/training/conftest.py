@@ -49,15 +49,20 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture(scope="session")
-def copy_ids() -> Ids:
+def make_copy_ids() -> Ids:
+    """A corpus on which a model learns to copy."""
     meta = IdsMeta(VOCAB_SIZE, VOCAB_SIZE, SPECIAL, SPECIAL, True, "<u2", 16, "abc", {})
     train: Any = copies(400, seed=1)
     valid: Any = copies(40, seed=2)
     return Ids(train, valid, meta)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def copy_ids() -> Ids:
+    return make_copy_ids()
+
+
+@pytest.fixture(scope="session")
 def model_config() -> ModelConfig:
     return ModelConfig(
         num_encoder_layers=1,
@@ -78,7 +83,7 @@ def model_config() -> ModelConfig:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def train_config() -> Callable[..., TrainConfig]:
     """A small config; keyword arguments replace fields."""
 
@@ -87,6 +92,7 @@ def train_config() -> Callable[..., TrainConfig]:
             "seed": 1,
             "device": "cpu",
             "precision": "float32",
+            "num_processes": 1,
             "num_threads": None,
             "compile": False,
             "batch_tokens": 128,

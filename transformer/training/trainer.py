@@ -13,11 +13,12 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.ids import Ids
 from transformer.training.averaging import WeightAverage, model_weights, set_weights
-from transformer.training.batching import Batch, BatchPlan, Integers, make_batch, split_batch
+from transformer.training.batching import Batch, BatchPlan, Integers, make_batch
 from transformer.training.capture import SavedState, capture, restore
 from transformer.training.checkpoint import CheckpointInfo
 from transformer.training.config import TrainConfig
 from transformer.training.device import autocast, choose_device, choose_precision
+from transformer.training.distributed import Ranks
 from transformer.training.objective import smoothed_cross_entropy
 from transformer.training.optimizer import make_optimizer, set_learning_rate
 from transformer.training.reporting import Reporter, Speed, TrainRow, ValidRow
@@ -25,6 +26,8 @@ from transformer.training.schedule import check_warmup, learning_rate
 from transformer.training.state import Sums, TrainState, zero_sums
 from transformer.training.stopping import TrainingStopped
 from transformer.training.validation import hidden_states, validate
+
+ALONE = Ranks()
 
 
 class DivergedError(ValueError):
@@ -47,7 +50,7 @@ class Resume:
     """How a training leaves behind what it can go on from, and goes on from what was left."""
 
     # What was left of the same config, model, data and code. A call, so that nothing else holds
-    # on to it: it may be several times as large as the model.
+    # on to it: it may be several times as large as the model. Of several ranks the first is asked.
     load: Callable[[], SavedState | None] = lambda: None
     save: Callable[[SavedState], None] | None = None  # called between two steps
     is_stop_requested: Callable[[], bool] = lambda: False  # asked between two steps
@@ -59,6 +62,7 @@ def train_model(
     ids: Ids,
     reporters: Sequence[Reporter] = (),
     resume: Resume | None = None,
+    ranks: Ranks = ALONE,
 ) -> TrainResult:
     """Trains a model from its initial weights, or from where an earlier process left, to the end.
 
@@ -66,12 +70,16 @@ def train_model(
     epoch, dropout by step. On one CPU the same arguments and number of threads give the same bits,
     however often training was stopped on the way.
 
+    Of several ranks each calls this with the same arguments, but for reporters and what saves,
+    which the first alone should have; each gets the same result.
+
     Raises:
         DivergedError: the loss or the gradient is not finite.
+        PeerLostError: another rank has gone.
         TrainingStopped: as `resume` requested; the state was saved, if `resume` says how.
         ValueError: the config does not fit the data or the machine.
     """
-    trainer = Trainer(config, model_config, ids, reporters, resume)
+    trainer = Trainer(config, model_config, ids, reporters, resume, ranks)
     try:
         return trainer.run()
     finally:
@@ -89,11 +97,13 @@ class Trainer:
         ids: Ids,
         reporters: Sequence[Reporter] = (),
         resume: Resume | None = None,
+        ranks: Ranks = ALONE,
     ) -> None:
         self._config, self._model_config, self._ids = config, model_config, ids
         self._reporters = reporters
         self._resume = resume or Resume()
-        self._device = choose_device(config.device)
+        self._ranks = ranks
+        self._device = ranks.place(choose_device(config.device))
         self._precision = choose_precision(config.precision, self._device)
         train = ids.train
         self._slots = config.batch_tokens * config.gradient_accumulation
@@ -105,9 +115,7 @@ class Trainer:
         check_warmup(config, self.num_steps)
         self._check_lengths()
         self.state = self._start()
-        saved = self._resume.load()
-        if saved is not None:
-            restore(self.state, saved)
+        self._gradients = ranks.gradients(self.state.model)
         self._saved_step, self._last_save = self.state.step, 0.0
         is_compiled = self._device.type == "cuda" if config.compile == "auto" else config.compile
         self._hidden_states = (
@@ -124,8 +132,9 @@ class Trainer:
         begin = mark - state.seconds  # as if the steps that were lost had never been
         num_tokens = 0
         while state.step < self.num_steps and not self._is_out_of_patience():
-            if self._resume.is_stop_requested():
+            if self._ranks.any(self._resume.is_stop_requested()):
                 self._save(begin)
+                self._ranks.wait()  # who leaves early may have the others ended as they save
                 raise TrainingStopped(state.step, self.num_steps)
             indices = self.batch_indices(state.step)
             self._guarded_step(indices)
@@ -162,7 +171,17 @@ class Trainer:
         model = model.to(self._device)
         optimizer = make_optimizer(self._config.optimizer, model.parameters())
         average = WeightAverage(self._config.average_checkpoints)
-        return TrainState(model, optimizer, average, zero_sums(self._device))
+        state = TrainState(model, optimizer, average, zero_sums(self._device))
+        if self._ranks.is_first:
+            saved = self._resume.load()
+            if saved is not None:
+                restore(state, saved)
+        if self._ranks.world_size > 1:
+            # Initial weights too: another machine may draw others from the same seed.
+            shared = self._ranks.share(capture(state) if self._ranks.is_first else None)
+            if not self._ranks.is_first:
+                restore(state, shared)
+        return state
 
     def _save(self, begin: float) -> float:
         """Hands on the state, unless it was handed on, or came, as it is; returns the seconds."""
@@ -193,7 +212,7 @@ class Trainer:
         # One count for the whole step: how it is cut into parts changes nothing.
         num_targets = int(self._ids.train.target_lengths[indices].sum())
         step_loss = torch.zeros((), device=self._device)
-        for part, sentences in enumerate(split_batch(indices, config.gradient_accumulation)):
+        for part, sentences in self._ranks.parts(indices, config.gradient_accumulation):
             batch = make_batch(
                 self._ids.train,
                 sentences,
@@ -205,13 +224,14 @@ class Trainer:
             loss = self._loss(batch) / num_targets
             loss.backward()  # type: ignore[no-untyped-call]
             step_loss += loss.detach()
+        step_loss = self._gradients.add_up(step_loss)
         parameters = list(state.model.parameters())
         gradients = [p.grad for p in parameters if p.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients)
         if config.clip_norm is not None:
             torch.nn.utils.clip_grads_with_norm_(parameters, config.clip_norm, norm)
         state.optimizer.step()
-        state.optimizer.zero_grad(set_to_none=True)
+        self._gradients.clear()
         state.step += 1
         sums = state.sums
         is_bad = ~torch.isfinite(step_loss + norm) & (sums.first_bad_step == 0)
@@ -258,7 +278,13 @@ class Trainer:
         present = {name: value.clone() for name, value in model_weights(model).items()}
         set_weights(model, mean)
         row = validate(
-            model, self._ids.valid, self._ids.meta, self._slots, self._precision, state.step
+            model,
+            self._ids.valid,
+            self._ids.meta,
+            self._slots,
+            self._precision,
+            state.step,
+            self._ranks,
         )
         set_weights(model, present)
         state.valid_rows.append(row)
