@@ -2,6 +2,7 @@
 
 import pytest
 
+from transformer.training import loader
 from transformer.training.batching import BatchPlan
 from transformer.training.checkpoint import save_checkpoint
 from transformer.training.state_store import StateStore
@@ -128,14 +129,18 @@ def test_killed_with_steps_lost_it_ends_as_if_it_ran_through(
     assert outcome(result, tmp_path / "result") == whole
 
 
-def test_no_batch_is_lost_or_seen_twice(tmp_path, config_of, model_config, copy_ids, monkeypatch):
+@pytest.mark.parametrize("num_ahead", [0, 1, 3])
+def test_no_batch_is_lost_or_seen_twice(
+    num_ahead, tmp_path, config_of, model_config, copy_ids, monkeypatch
+):
+    monkeypatch.setitem(loader._NUM_AHEAD, "cpu", num_ahead)
     config = config_of("noam, over the end of an epoch")
     seen = []
     step = Trainer._step
 
-    def watch(trainer, indices):
-        seen.append(indices.tolist())
-        step(trainer, indices)
+    def watch(trainer, batch):
+        seen.append(batch.indices.tolist())
+        step(trainer, batch)
 
     monkeypatch.setattr(Trainer, "_step", watch)
     killed = train_with_kills(tmp_path, [2, 7, 1], "stop", config, model_config, copy_ids)

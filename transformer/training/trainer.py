@@ -13,12 +13,13 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.ids import Ids
 from transformer.training.averaging import WeightAverage, model_weights, set_weights
-from transformer.training.batching import Batch, BatchPlan, Integers, make_batch
+from transformer.training.batching import Batch, BatchPlan, Integers
 from transformer.training.capture import SavedState, capture, restore
 from transformer.training.checkpoint import CheckpointInfo
 from transformer.training.config import TrainConfig
 from transformer.training.device import autocast, choose_device, choose_precision
 from transformer.training.distributed import Ranks
+from transformer.training.loader import StepBatch, StepBatches, loading
 from transformer.training.objective import smoothed_cross_entropy
 from transformer.training.optimizer import make_optimizer, set_learning_rate
 from transformer.training.reporting import Reporter, Speed, TrainRow, ValidRow
@@ -103,12 +104,12 @@ class Trainer:
         self._reporters = reporters
         self._resume = resume or Resume()
         self._ranks = ranks
-        self._device = ranks.place(choose_device(config.device))
-        self._precision = choose_precision(config.precision, self._device)
+        self.device = ranks.place(choose_device(config.device))
+        self.precision = choose_precision(config.precision, self.device)
         train = ids.train
         self._slots = config.batch_tokens * config.gradient_accumulation
         self._plan = BatchPlan(train.source_lengths, train.target_lengths, self._slots, config.seed)
-        self._epoch = (0, self._plan.epoch(0))
+        self.batches = StepBatches(self._plan, train, ids.meta, config.gradient_accumulation, ranks)
         self.num_steps = self._plan.num_batches * config.max_epochs
         if config.max_steps is not None:
             self.num_steps = min(self.num_steps, config.max_steps)
@@ -117,7 +118,7 @@ class Trainer:
         self.state = self._start()
         self._gradients = ranks.gradients(self.state.model)
         self._saved_step, self._last_save = self.state.step, 0.0
-        is_compiled = self._device.type == "cuda" if config.compile == "auto" else config.compile
+        is_compiled = self.device.type == "cuda" if config.compile == "auto" else config.compile
         self._hidden_states = (
             torch.compile(hidden_states, dynamic=True) if is_compiled else hidden_states
         )
@@ -131,47 +132,51 @@ class Trainer:
         mark = self._last_save = time.monotonic()
         begin = mark - state.seconds  # as if the steps that were lost had never been
         num_tokens = 0
-        while state.step < self.num_steps and not self._is_out_of_patience():
-            if self._ranks.any(self._resume.is_stop_requested()):
-                self._save(begin)
-                self._ranks.wait()  # who leaves early may have the others ended as they save
-                raise TrainingStopped(state.step, self.num_steps)
-            indices = self.batch_indices(state.step)
-            self._guarded_step(indices)
-            lengths = self._ids.train.source_lengths, self._ids.train.target_lengths
-            state.num_targets += int(lengths[1][indices].sum())
-            num_tokens += int(lengths[0][indices].sum() + lengths[1][indices].sum())
-            is_last = state.step == self.num_steps
-            is_validation = is_last or self._is_validation_due()
-            if is_validation or state.step % config.log_every_steps == 0:
-                row = self._read()
-                now = time.monotonic()
-                speed = Speed(num_tokens / max(now - mark, 1e-9), now - begin)
-                for reporter in self._reporters:
-                    reporter.on_log(row, speed)
-                num_tokens = 0
-                if is_validation:
-                    self._validate()
-                mark = time.monotonic()
-            if not is_last and time.monotonic() - self._last_save >= config.save_every_seconds:
-                mark += self._save(begin)
+        with loading(self.batches, self.device, state.step) as loader:
+            while state.step < self.num_steps and not self._is_out_of_patience():
+                if self._ranks.any(self._resume.is_stop_requested()):
+                    self._save(begin)
+                    self._ranks.wait()  # who leaves early may have the others ended as they save
+                    raise TrainingStopped(state.step, self.num_steps)
+                batch = loader.take()
+                self.step(batch)
+                lengths = self._ids.train.source_lengths, self._ids.train.target_lengths
+                num_tokens += sum(int(length[batch.indices].sum()) for length in lengths)
+                is_last = state.step == self.num_steps
+                is_validation = is_last or self._is_validation_due()
+                if is_validation or state.step % config.log_every_steps == 0:
+                    row = self._read()
+                    now = time.monotonic()
+                    speed = Speed(num_tokens / max(now - mark, 1e-9), now - begin)
+                    for reporter in self._reporters:
+                        reporter.on_log(row, speed)
+                    num_tokens = 0
+                    if is_validation:
+                        self._validate()
+                    mark = time.monotonic()
+                if not is_last and time.monotonic() - self._last_save >= config.save_every_seconds:
+                    mark += self._save(begin)
         return self._finish()
 
-    def batch_indices(self, step: int) -> Integers:
-        """The sentences of the optimizer step that follows `step` done ones."""
-        epoch, position = divmod(step, self._plan.num_batches)
-        if self._epoch[0] != epoch:
-            self._epoch = (epoch, self._plan.epoch(epoch))
-        return self._epoch[1][position]
+    def step(self, batch: StepBatch) -> None:
+        """One optimizer step. Reads nothing back from the device.
+
+        Raises:
+            ValueError: the device's memory does not hold it.
+        """
+        try:
+            self._step(batch)
+        except torch.OutOfMemoryError as error:
+            raise ValueError(self._tell_memory(batch)) from error
 
     def _start(self) -> TrainState:
         meta = self._ids.meta
         torch.manual_seed(self._config.seed)
         model = Transformer(self._model_config, meta.source_vocab_size, meta.target_vocab_size)
-        model = model.to(self._device)
+        model = model.to(self.device)
         optimizer = make_optimizer(self._config.optimizer, model.parameters())
         average = WeightAverage(self._config.average_checkpoints)
-        state = TrainState(model, optimizer, average, zero_sums(self._device))
+        state = TrainState(model, optimizer, average, zero_sums(self.device))
         if self._ranks.is_first:
             saved = self._resume.load()
             if saved is not None:
@@ -194,32 +199,14 @@ class Trainer:
         self._last_save = time.monotonic()
         return self._last_save - start
 
-    def _guarded_step(self, indices: Integers) -> None:
-        try:
-            self._step(indices)
-        except torch.OutOfMemoryError as error:
-            raise ValueError(
-                f"out of memory at step {self.state.step + 1}, {self._describe(indices)}; lower "
-                f"train.batch_tokens = {self._config.batch_tokens} and raise "
-                "train.gradient_accumulation by the same factor, which keeps the result"
-            ) from error
-
-    def _step(self, indices: Integers) -> None:
-        """One optimizer step. Reads nothing back from the device."""
-        config, state, meta = self._config, self.state, self._ids.meta
+    def _step(self, step_batch: StepBatch) -> None:
+        config, state = self._config, self.state
         rate = learning_rate(config, self._model_config.d_model, self.num_steps, state.step + 1)
         set_learning_rate(state.optimizer, rate)
         # One count for the whole step: how it is cut into parts changes nothing.
-        num_targets = int(self._ids.train.target_lengths[indices].sum())
-        step_loss = torch.zeros((), device=self._device)
-        for part, sentences in self._ranks.parts(indices, config.gradient_accumulation):
-            batch = make_batch(
-                self._ids.train,
-                sentences,
-                meta.source.pad_id,
-                meta.target.pad_id,
-                meta.target.bos_id,
-            ).to(self._device)
+        num_targets = int(self._ids.train.target_lengths[step_batch.indices].sum())
+        step_loss = torch.zeros((), device=self.device)
+        for part, batch in step_batch.parts:
             torch.manual_seed(mask_seed(config.seed, state.step, part))
             loss = self._loss(batch) / num_targets
             loss.backward()  # type: ignore[no-untyped-call]
@@ -233,6 +220,7 @@ class Trainer:
         state.optimizer.step()
         self._gradients.clear()
         state.step += 1
+        state.num_targets += num_targets
         sums = state.sums
         is_bad = ~torch.isfinite(step_loss + norm) & (sums.first_bad_step == 0)
         state.sums = Sums(
@@ -243,7 +231,7 @@ class Trainer:
 
     def _loss(self, batch: Batch) -> Tensor:
         model = self.state.model
-        with autocast(self._device, self._precision):
+        with autocast(self.device, self.precision):
             hidden = self._hidden_states(model, batch)
             weight, bias = model.projection.weight, model.projection.bias
             return smoothed_cross_entropy(
@@ -263,7 +251,7 @@ class Trainer:
             gradient_norm=state.sums.gradient_norm.item() / (state.step - last),
         )
         state.train_rows.append(row)
-        state.sums, state.num_targets = zero_sums(self._device), 0
+        state.sums, state.num_targets = zero_sums(self.device), 0
         return row
 
     def _check_sums(self) -> None:
@@ -282,7 +270,7 @@ class Trainer:
             self._ids.valid,
             self._ids.meta,
             self._slots,
-            self._precision,
+            self.precision,
             state.step,
             self._ranks,
         )
@@ -359,11 +347,21 @@ class Trainer:
         source, target = train.source_lengths[indices].max(), train.target_lengths[indices].max()
         return f"batch of {len(indices)} pairs, up to {source} source and {target} target tokens"
 
+    def _tell_memory(self, batch: StepBatch) -> str:
+        shapes = [(part.source.shape, part.target.shape) for _, part in batch.parts]
+        source, target = max(shapes, key=lambda pair: pair[0].numel() + pair[1].numel())
+        return (
+            f"out of memory at step {self.state.step + 1}, batch of {source[0]} pairs, up to "
+            f"{source[1]} source and {target[1]} target tokens; lower train.batch_tokens = "
+            f"{self._config.batch_tokens} and raise train.gradient_accumulation = "
+            f"{self._config.gradient_accumulation} by the same factor, which keeps the result"
+        )
+
     def _tell_divergence(self, step: int) -> str:
         rate = learning_rate(self._config, self._model_config.d_model, self.num_steps, step)
         return (
             f"the loss or its gradient was not finite at step {step}, "
-            f"{self._describe(self.batch_indices(step - 1))}, learning rate {rate:.3g}; "
+            f"{self._describe(self.batches.indices(step - 1))}, learning rate {rate:.3g}; "
             "no model was saved. Try a lower train.learning_rate, more "
             "train.schedule.warmup_steps, a smaller train.clip_norm, model.norm = 'pre', or "
             "train.precision = 'float32'"
