@@ -18,11 +18,13 @@ def train() -> None:
         if num_processes > 1:
             raise typer.Exit(launch_ranks(num_processes, ["train"]))
 
+    from pipeline.train_log import LogFile
     from pipeline.train_resume import resumable
     from pipeline.train_tracking import TrackingReporter, track_training
     from transformer.text.ids import load_ids
     from transformer.training.checkpoint import model_hash, save_checkpoint
-    from transformer.training.device import tune_process
+    from transformer.training.device import choose_device, choose_precision, tune_process
+    from transformer.training.flops import measure_product_peak
     from transformer.training.reporting import ProgressBar, write_curve
     from transformer.training.trainer import train_model
 
@@ -30,13 +32,16 @@ def train() -> None:
         model_config, config = load_sections(("model", ModelConfig), ("train", TrainConfig))
         ids = load_ids(IDS)
         tune_process(config.num_threads, ranks.local_world_size)
+        device = ranks.place(choose_device(config.device))
+        peak = measure_product_peak(device, choose_precision(config.precision, device), repeats=2)
         with resumable(config, model_config, IDS, ranks) as (resume, folder):
             if not ranks.is_first:
-                train_model(config, model_config, ids, (), resume, ranks)
+                train_model(config, model_config, ids, (), resume, ranks, peak)
                 return
             with track_training(folder) as tracker:
-                reporters = (ProgressBar(), TrackingReporter(tracker))
-                result = train_model(config, model_config, ids, reporters, resume, ranks)
+                log = LogFile(folder, ranks.world_size, peak)
+                reporters = (ProgressBar(), TrackingReporter(tracker), log)
+                result = train_model(config, model_config, ids, reporters, resume, ranks, peak)
                 save_checkpoint(CHECKPOINT, result.model, result.info)
                 write_curve(REPORTS / "train_curve.csv", result.train_rows)
                 write_curve(REPORTS / "valid_curve.csv", result.valid_rows)

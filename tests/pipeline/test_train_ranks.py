@@ -1,6 +1,7 @@
 """Real training commands of two processes, as a user starts, stops and loses them."""
 
 import csv
+import json
 import os
 import re
 import signal
@@ -85,6 +86,11 @@ def whole_of_two(tmp_path_factory, project_type):
     assert printed.count("Trained") == 1
     assert printed.count("MLflow can't") <= 1
     assert not list((project.folder / ".state" / "train").iterdir())
+    (log,) = (project.folder / "logs").iterdir()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert lines[0]["processes"] == 2
+    steps = [line["step"] for line in lines if line["event"] == "train"]
+    assert steps == list(range(1, 61))
     return project
 
 

@@ -223,6 +223,6 @@ def test_steps_that_a_run_has_are_not_logged_again():
     reporter = TrackingReporter(log)
     reporter.on_start(40, 9, 5)
     for step in (10, 20, 30):
-        reporter.on_log(TrainRow(step, 1.0, 0.1, 1.0), Speed(1.0, 1.0))
+        reporter.on_log(TrainRow(step, 1.0, 0.1, 1.0), Speed(1.0, 1.0, 0.0, None, 1, 0.0))
         reporter.on_validation(ValidRow(step, 1.0, 2.7, 0.5))
     assert log.steps == [(20, True), (30, False), (30, True)]

@@ -22,10 +22,11 @@ from transformer.training.distributed import Ranks
 from transformer.training.loader import StepBatch, StepBatches, loading
 from transformer.training.objective import smoothed_cross_entropy
 from transformer.training.optimizer import make_optimizer, set_learning_rate
-from transformer.training.reporting import Reporter, Speed, TrainRow, ValidRow
+from transformer.training.reporting import Reporter, TrainRow, ValidRow
 from transformer.training.schedule import check_warmup, learning_rate
 from transformer.training.state import Sums, TrainState, zero_sums
 from transformer.training.stopping import TrainingStopped
+from transformer.training.throughput import Meter
 from transformer.training.validation import hidden_states, validate
 
 ALONE = Ranks()
@@ -64,6 +65,7 @@ def train_model(
     reporters: Sequence[Reporter] = (),
     resume: Resume | None = None,
     ranks: Ranks = ALONE,
+    peak_flops: float | None = None,
 ) -> TrainResult:
     """Trains a model from its initial weights, or from where an earlier process left, to the end.
 
@@ -72,7 +74,9 @@ def train_model(
     however often training was stopped on the way.
 
     Of several ranks each calls this with the same arguments, but for reporters and what saves,
-    which the first alone should have; each gets the same result.
+    which the first alone should have; each gets the same result. `peak_flops` is what this
+    rank's device reaches at best, as `measure_product_peak` tells; reporters hear what part of it
+    was used.
 
     Raises:
         DivergedError: the loss or the gradient is not finite.
@@ -80,7 +84,7 @@ def train_model(
         TrainingStopped: as `resume` requested; the state was saved, if `resume` says how.
         ValueError: the config does not fit the data or the machine.
     """
-    trainer = Trainer(config, model_config, ids, reporters, resume, ranks)
+    trainer = Trainer(config, model_config, ids, reporters, resume, ranks, peak_flops)
     try:
         return trainer.run()
     finally:
@@ -99,11 +103,12 @@ class Trainer:
         reporters: Sequence[Reporter] = (),
         resume: Resume | None = None,
         ranks: Ranks = ALONE,
+        peak_flops: float | None = None,
     ) -> None:
         self._config, self._model_config, self._ids = config, model_config, ids
         self._reporters = reporters
         self._resume = resume or Resume()
-        self._ranks = ranks
+        self._ranks, self._peak_flops = ranks, peak_flops
         self.device = ranks.place(choose_device(config.device))
         self.precision = choose_precision(config.precision, self.device)
         train = ids.train
@@ -129,9 +134,9 @@ class Trainer:
         for reporter in self._reporters:
             reporter.on_start(self.num_steps, state.model.num_parameters(), state.step)
         state.model.train()
-        mark = self._last_save = time.monotonic()
-        begin = mark - state.seconds  # as if the steps that were lost had never been
-        num_tokens = 0
+        self._last_save = time.monotonic()
+        begin = self._last_save - state.seconds  # as if the steps that were lost had never been
+        meter = self.meter()
         with loading(self.batches, self.device, state.step) as loader:
             while state.step < self.num_steps and not self._is_out_of_patience():
                 if self._ranks.any(self._resume.is_stop_requested()):
@@ -140,23 +145,32 @@ class Trainer:
                     raise TrainingStopped(state.step, self.num_steps)
                 batch = loader.take()
                 self.step(batch)
-                lengths = self._ids.train.source_lengths, self._ids.train.target_lengths
-                num_tokens += sum(int(length[batch.indices].sum()) for length in lengths)
+                meter.add(batch)
                 is_last = state.step == self.num_steps
                 is_validation = is_last or self._is_validation_due()
                 if is_validation or state.step % config.log_every_steps == 0:
                     row = self._read()
-                    now = time.monotonic()
-                    speed = Speed(num_tokens / max(now - mark, 1e-9), now - begin)
+                    speed = meter.read(loader, time.monotonic() - begin)
                     for reporter in self._reporters:
                         reporter.on_log(row, speed)
-                    num_tokens = 0
                     if is_validation:
                         self._validate()
-                    mark = time.monotonic()
+                    meter.restart()
                 if not is_last and time.monotonic() - self._last_save >= config.save_every_seconds:
-                    mark += self._save(begin)
+                    meter.leave_out(self._save(begin))
         return self._finish()
+
+    def meter(self) -> Meter:
+        """What measures the speed of this training, from now on."""
+        vocab_size = self._ids.meta.target_vocab_size
+        return Meter(
+            self._model_config,
+            vocab_size,
+            self._ids.train,
+            self.device,
+            self._ranks,
+            self._peak_flops,
+        )
 
     def step(self, batch: StepBatch) -> None:
         """One optimizer step. Reads nothing back from the device.
