@@ -1,9 +1,16 @@
 """`train`: ids in, a checkpoint with its curves out."""
 
+from typing import Annotated
+
 import typer
 
 
-def train() -> None:
+def train(
+    profile: Annotated[
+        bool,
+        typer.Option("--profile", help="Only take a few steps, and write where their time goes."),
+    ] = False,
+) -> None:
     """Train the Transformer, or go on where a killed training was."""
     from pipeline.params import load_section, load_sections
     from pipeline.paths import CHECKPOINT, IDS, METRICS, REPORTS
@@ -16,17 +23,19 @@ def train() -> None:
     if not is_rank():
         num_processes = load_section("train", TrainConfig).num_processes
         if num_processes > 1:
-            raise typer.Exit(launch_ranks(num_processes, ["train"]))
+            arguments = ["train", "--profile"] if profile else ["train"]
+            raise typer.Exit(launch_ranks(num_processes, arguments))
 
-    from pipeline.train_log import LogFile
+    from pipeline.train_log import LogFile, new_profile_folder
     from pipeline.train_resume import resumable
     from pipeline.train_tracking import TrackingReporter, track_training
     from transformer.text.ids import load_ids
     from transformer.training.checkpoint import model_hash, save_checkpoint
     from transformer.training.device import choose_device, choose_precision, tune_process
     from transformer.training.flops import measure_product_peak
+    from transformer.training.profiling import profile_training
     from transformer.training.reporting import ProgressBar, write_curve
-    from transformer.training.trainer import train_model
+    from transformer.training.trainer import Trainer, train_model
 
     with joined_ranks() as ranks:
         model_config, config = load_sections(("model", ModelConfig), ("train", TrainConfig))
@@ -34,6 +43,13 @@ def train() -> None:
         tune_process(config.num_threads, ranks.local_world_size)
         device = ranks.place(choose_device(config.device))
         peak = measure_product_peak(device, choose_precision(config.precision, device), repeats=2)
+        if profile:
+            trainer = Trainer(config, model_config, ids, ranks=ranks, peak_flops=peak)
+            profile_folder = new_profile_folder()
+            page = profile_training(trainer, profile_folder, ranks.is_first)
+            if ranks.is_first:
+                typer.echo(f"{page}\n-> {profile_folder}")
+            return
         with resumable(config, model_config, IDS, ranks) as (resume, folder):
             if not ranks.is_first:
                 train_model(config, model_config, ids, (), resume, ranks, peak)

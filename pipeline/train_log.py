@@ -14,6 +14,11 @@ from transformer.training.reporting import Speed, TrainRow, ValidRow
 LOGS = Path("logs")
 
 
+def new_profile_folder() -> Path:
+    """Where a profile made now belongs; it isn't made yet."""
+    return main_checkout() / LOGS / time.strftime("profile-%Y%m%d-%H%M%S")
+
+
 class LogFile:
     """A `Reporter` that appends to `logs/train-HASH.jsonl`, where HASH names the training.
 

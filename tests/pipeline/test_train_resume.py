@@ -5,6 +5,7 @@ import os
 import random
 import re
 import signal
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -226,3 +227,16 @@ def test_steps_that_a_run_has_are_not_logged_again():
         reporter.on_log(TrainRow(step, 1.0, 0.1, 1.0), Speed(1.0, 1.0, 0.0, None, 1, 0.0))
         reporter.on_validation(ValidRow(step, 1.0, 2.7, 0.5))
     assert log.steps == [(20, True), (30, False), (30, True)]
+
+
+def test_a_profile_writes_no_output_and_leaves_no_state(make_project):
+    project = make_project("profiled", "train.num_processes=2")
+    printed, _ = project.start(
+        (sys.executable, "-m", "pipeline", "train", "--profile")
+    ).communicate()
+    assert printed.count("# Where a training step spends its time") == 1
+    assert "exchange between ranks" in printed
+    (folder,) = (project.folder / "logs").iterdir()
+    assert sorted(path.name for path in folder.iterdir()) == ["summary.md", "trace.json.gz"]
+    made = {path.name for path in project.folder.iterdir()}
+    assert made == {"data", "params.yaml", "logs"}
