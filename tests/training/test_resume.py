@@ -114,12 +114,12 @@ def test_with_two_threads_too_it_ends_as_if_it_ran_through(
 ):
     torch.set_num_threads(2)  # and back after it, see conftest.py
     # Large enough for PyTorch to share out its products, norms, sums and the optimizer's step.
-    config = config_of("plain", batch_tokens=512, max_steps=10)
-    model_config = model_config.model_copy(update={"d_model": 256, "d_ff": 512, "num_heads": 4})
+    config = config_of("plain", batch_tokens=512, max_steps=5)
+    model_config = model_config.model_copy(update={"d_model": 128, "d_ff": 256, "num_heads": 4})
     whole = outcome(train_model(config, model_config, copy_ids), tmp_path / "whole")
-    killed = train_with_kills(tmp_path / "a", [3, 4], "stop", config, model_config, copy_ids)
+    killed = train_with_kills(tmp_path / "a", [2, 1], "stop", config, model_config, copy_ids)
     started_at, result = exhaust(killed)
-    assert started_at == [0, 3, 7]
+    assert started_at == [0, 2, 3]
     assert outcome(result, tmp_path / "result") == whole
 
 
