@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,16 +12,17 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.ids import Ids
 from transformer.training.averaging import WeightAverage, model_weights, set_weights
-from transformer.training.batching import Batch, BatchPlan, Integers
+from transformer.training.batching import Batch, BatchPlan
 from transformer.training.capture import SavedState, capture, restore
-from transformer.training.checkpoint import CheckpointInfo
 from transformer.training.config import TrainConfig
 from transformer.training.device import autocast, choose_device, choose_precision
 from transformer.training.distributed import Ranks
 from transformer.training.loader import StepBatch, StepBatches, loading
 from transformer.training.objective import smoothed_cross_entropy
 from transformer.training.optimizer import make_optimizer, set_learning_rate
-from transformer.training.reporting import Reporter, TrainRow, ValidRow
+from transformer.training.problems import check_lengths, tell_divergence, tell_memory
+from transformer.training.reporting import Reporter, TrainRow
+from transformer.training.result import TrainResult, final_result
 from transformer.training.schedule import check_warmup, learning_rate
 from transformer.training.state import Sums, TrainState, zero_sums
 from transformer.training.stopping import TrainingStopped
@@ -34,17 +34,6 @@ ALONE = Ranks()
 
 class DivergedError(ValueError):
     """The loss or the gradient is infinite or no number; no model was saved."""
-
-
-@dataclass(frozen=True)
-class TrainResult:
-    """A trained model, on the CPU in eval mode, and its figures."""
-
-    model: Transformer
-    info: CheckpointInfo  # goes into the checkpoint
-    train_rows: list[TrainRow]
-    valid_rows: list[ValidRow]
-    summary: dict[str, Any]  # for a metrics file: no timings
 
 
 @dataclass(frozen=True)
@@ -119,7 +108,7 @@ class Trainer:
         if config.max_steps is not None:
             self.num_steps = min(self.num_steps, config.max_steps)
         check_warmup(config, self.num_steps)
-        self._check_lengths()
+        check_lengths(ids, model_config.max_positions)
         self.state = self._start()
         self._gradients = ranks.gradients(self.state.model)
         self._saved_step, self._last_save = self.state.step, 0.0
@@ -178,10 +167,11 @@ class Trainer:
         Raises:
             ValueError: the device's memory does not hold it.
         """
+        config = self._config
         try:
             self._step(batch)
         except torch.OutOfMemoryError as error:
-            raise ValueError(self._tell_memory(batch)) from error
+            raise ValueError(tell_memory(config, batch, self.state.step + 1)) from error
 
     def _start(self) -> TrainState:
         meta = self._ids.meta
@@ -270,7 +260,9 @@ class Trainer:
 
     def _check_sums(self) -> None:
         if bad := int(self.state.sums.first_bad_step.item()):
-            raise DivergedError(self._tell_divergence(bad))
+            rate = learning_rate(self._config, self._model_config.d_model, self.num_steps, bad)
+            indices = self.batches.indices(bad - 1)
+            raise DivergedError(tell_divergence(self._ids.train, indices, bad, rate))
 
     def _validate(self) -> None:
         """Scores the mean of the latest snapshots: what would be saved if training ended here."""
@@ -300,41 +292,7 @@ class Trainer:
             state.num_worse += 1
 
     def _finish(self) -> TrainResult:
-        state, train = self.state, self._ids.train
-        weights = state.best_weights
-        final = state.valid_rows[-1]
-        if weights is None:
-            weights = state.average.mean()
-        else:
-            final = next(row for row in state.valid_rows if row.step == state.best_step)
-        set_weights(state.model, weights)
-        summary = {
-            "steps": state.step,
-            "epochs": round(state.step / self._plan.num_batches, 4),
-            "saved_step": final.step,
-            "valid_loss": round(final.valid_loss, 6),
-            "valid_perplexity": round(final.perplexity, 6),
-            "valid_accuracy": round(final.accuracy, 6),
-            "best_valid_loss": round(state.best_loss, 6),
-            "best_step": state.best_step,
-            "train_loss": round(state.train_rows[-1].train_loss, 6),
-            "num_parameters": state.model.num_parameters(),
-            "steps_per_epoch": self._plan.num_batches,
-            "padding_share": round(self._plan.padding_share(), 6),
-            "source_tokens_per_epoch": int(train.source_lengths.sum()),
-            "target_tokens_per_epoch": int(train.target_lengths.sum()),
-        }
-        meta = self._ids.meta
-        info = CheckpointInfo(
-            model=self._model_config,
-            source_vocab_size=meta.source_vocab_size,
-            target_vocab_size=meta.target_vocab_size,
-            source=meta.source,
-            target=meta.target,
-            tokenizer_sha256=meta.tokenizer_sha256,
-        )
-        model = state.model.cpu().eval()
-        return TrainResult(model, info, state.train_rows, state.valid_rows, summary)
+        return final_result(self.state, self._plan, self._ids, self._model_config)
 
     def _is_validation_due(self) -> bool:
         every = self._config.validate_every_steps or self._plan.num_batches
@@ -343,43 +301,6 @@ class Trainer:
     def _is_out_of_patience(self) -> bool:
         patience = self._config.early_stopping_patience
         return patience is not None and self.state.num_worse >= patience
-
-    def _check_lengths(self) -> None:
-        limit = self._model_config.max_positions
-        for split, pairs in (("train", self._ids.train), ("valid", self._ids.valid)):
-            for side in ("source", "target"):
-                longest = int(getattr(pairs, f"{side}_lengths").max())
-                if longest > limit:
-                    raise ValueError(
-                        f"the longest {side} of {split} has {longest} tokens, but "
-                        f"model.max_positions = {limit}; raise it, or lower tokenize.max_tokens "
-                        "(which drops long pairs from train only)"
-                    )
-
-    def _describe(self, indices: Integers) -> str:
-        train = self._ids.train
-        source, target = train.source_lengths[indices].max(), train.target_lengths[indices].max()
-        return f"batch of {len(indices)} pairs, up to {source} source and {target} target tokens"
-
-    def _tell_memory(self, batch: StepBatch) -> str:
-        shapes = [(part.source.shape, part.target.shape) for _, part in batch.parts]
-        source, target = max(shapes, key=lambda pair: pair[0].numel() + pair[1].numel())
-        return (
-            f"out of memory at step {self.state.step + 1}, batch of {source[0]} pairs, up to "
-            f"{source[1]} source and {target[1]} target tokens; lower train.batch_tokens = "
-            f"{self._config.batch_tokens} and raise train.gradient_accumulation = "
-            f"{self._config.gradient_accumulation} by the same factor, which keeps the result"
-        )
-
-    def _tell_divergence(self, step: int) -> str:
-        rate = learning_rate(self._config, self._model_config.d_model, self.num_steps, step)
-        return (
-            f"the loss or its gradient was not finite at step {step}, "
-            f"{self._describe(self.batches.indices(step - 1))}, learning rate {rate:.3g}; "
-            "no model was saved. Try a lower train.learning_rate, more "
-            "train.schedule.warmup_steps, a smaller train.clip_norm, model.norm = 'pre', or "
-            "train.precision = 'float32'"
-        )
 
 
 def mask_seed(seed: int, step: int, part: int) -> int:
