@@ -214,23 +214,9 @@ def test_what_is_not_finite_is_never_saved(train_config, model_config, copy_ids,
     assert [state.step for state in saved] == [1, 2]
 
 
-def test_speed_and_time_leave_out_what_was_lost(tmp_path, train_config, model_config, copy_ids):
-    class Speeds:
-        def __init__(self):
-            self.heard, self.start = [], None
-
-        def on_start(self, num_steps, num_parameters, step):
-            self.start = step
-
-        def on_log(self, row, speed):
-            self.heard.append((row.step, speed))
-
-        def on_validation(self, row):
-            pass
-
-        def on_end(self):
-            pass
-
+def test_speed_and_time_leave_out_what_was_lost(
+    tmp_path, train_config, model_config, copy_ids, speeds
+):
     store = StateStore(tmp_path)
     config = train_config(max_steps=8, log_every_steps=1)
     with pytest.raises(TrainingStopped):
@@ -242,7 +228,6 @@ def test_speed_and_time_leave_out_what_was_lost(tmp_path, train_config, model_co
         )
     saved = store.load().saved
     saved.values["seconds"] = 1000.0
-    speeds = Speeds()
     train_model(config, model_config, copy_ids, [speeds], Resume(lambda: saved))
     assert speeds.start == 5
     assert [step for step, _ in speeds.heard] == [6, 7, 8]

@@ -16,25 +16,6 @@ from transformer.training.trainer import Trainer, train_model
 CPU = torch.device("cpu")
 
 
-class Speeds:
-    """A reporter that keeps the speeds it hears of."""
-
-    def __init__(self):
-        self.heard = []
-
-    def on_start(self, num_steps, num_parameters, step):
-        pass
-
-    def on_log(self, row, speed):
-        self.heard.append((row.step, speed))
-
-    def on_validation(self, row):
-        pass
-
-    def on_end(self):
-        pass
-
-
 def test_the_figures_are_those_of_the_steps_since_the_row_before(
     train_config, model_config, copy_ids, monkeypatch
 ):
@@ -70,8 +51,7 @@ def test_the_figures_are_those_of_the_steps_since_the_row_before(
             assert waited > 0
 
 
-def test_what_was_not_measured_is_left_out(train_config, model_config, copy_ids):
-    speeds = Speeds()
+def test_what_was_not_measured_is_left_out(train_config, model_config, copy_ids, speeds):
     train_model(train_config(), model_config, copy_ids, [speeds])
     assert [step for step, _ in speeds.heard] == [4, 5, 8, 10, 12]
     for _, speed in speeds.heard:
