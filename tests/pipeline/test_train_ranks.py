@@ -100,6 +100,7 @@ def long(make_project):
     return make_project("long", *TWO, "train.max_steps=100000", "train.max_epochs=10000")
 
 
+@pytest.mark.slow
 def test_the_stage_starts_its_processes_and_torchrun_does_the_same(short, whole_of_two):
     by_torchrun, alone = short("torchrun"), short("alone", "train.num_processes=1")
     assert "Trained" in finish(by_torchrun.start(TORCHRUN))
@@ -128,6 +129,7 @@ def test_term_to_the_launcher_saves_once_and_another_number_of_processes_goes_on
     assert_same_curves(stopped, whole_of_two)
 
 
+@pytest.mark.slow
 def test_a_killed_rank_ends_all_and_the_same_command_goes_on_to_the_same_bytes(short, whole_of_two):
     killed = short("killed")
     process = killed.start(PLAIN)
@@ -154,7 +156,7 @@ def test_ranks_whose_launcher_was_killed_save_and_leave(long):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("command", [PLAIN, TORCHRUN])
+@pytest.mark.parametrize("command", [PLAIN, pytest.param(TORCHRUN, marks=pytest.mark.slow)])
 def test_a_failing_rank_tells_its_own_error_once(long, tmp_path, command):
     (tmp_path / "sitecustomize.py").write_text(SPOILT)
     process = long.start(command, [tmp_path])
@@ -164,6 +166,7 @@ def test_a_failing_rank_tells_its_own_error_once(long, tmp_path, command):
     assert "another process of this training ended" not in printed
 
 
+@pytest.mark.slow
 def test_an_error_of_all_ranks_is_told_once(short):
     endless = ("train.max_steps=null", "train.max_epochs=1", "train.schedule.warmup_steps=900")
     project = short("project", *endless)
