@@ -30,6 +30,8 @@ WITHOUT_OUTPUT = {
     Path("pipeline/resume_folder.py"),
     Path("pipeline/stop_signals.py"),
     Path("pipeline/train_identity.py"),
+    Path("pipeline/train_log.py"),
+    Path("pipeline/train_ranks.py"),
     *(file.relative_to(ROOT) for file in (ROOT / "pipeline" / "tracking").glob("*.py")),
 }
 
