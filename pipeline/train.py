@@ -37,6 +37,8 @@ def train() -> None:
         write_json(METRICS / "train.json", metrics)
         tracker.tags({MODEL_HASH: model_hash(CHECKPOINT)})
         tracker.artifact(CHECKPOINT, "checkpoint")
+    for epoch, share in result.summary.get("train_accuracy", {}).items():
+        typer.echo(f"{epoch.replace('_', ' ')}: token accuracy in training {share:.4f}")
     typer.echo(
         f"Trained {result.summary['num_parameters']:,} parameters for {result.summary['steps']:,} "
         f"steps; validation perplexity {result.summary['valid_perplexity']:.2f}. -> {CHECKPOINT}"

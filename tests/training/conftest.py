@@ -90,6 +90,7 @@ def train_config() -> Callable[..., TrainConfig]:
             "num_threads": None,
             "compile": False,
             "batch_tokens": 128,
+            "batch_sentences": None,
             "gradient_accumulation": 1,
             "max_epochs": 100,
             "max_steps": 12,
@@ -107,6 +108,7 @@ def train_config() -> Callable[..., TrainConfig]:
             "validate_every_steps": 4,
             "early_stopping_patience": None,
             "average_checkpoints": 1,
+            "accuracy_steps": None,
             "log_every_steps": 5,
             "save_every_seconds": 60.0,
         }

@@ -13,15 +13,16 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.ids import Ids
 from transformer.training.averaging import WeightAverage, model_weights, set_weights
-from transformer.training.batching import Batch, BatchPlan, Integers, make_batch, split_batch
+from transformer.training.batching import Batch, Integers, make_batch, split_batch
 from transformer.training.capture import SavedState, capture, restore
 from transformer.training.checkpoint import CheckpointInfo
 from transformer.training.config import TrainConfig
 from transformer.training.device import autocast, choose_device, choose_precision
-from transformer.training.objective import smoothed_cross_entropy
+from transformer.training.objective import score_targets, smoothed_cross_entropy
 from transformer.training.optimizer import make_optimizer, set_learning_rate
 from transformer.training.reporting import Reporter, Speed, TrainRow, ValidRow
 from transformer.training.schedule import check_warmup, learning_rate
+from transformer.training.sentence_batches import make_plan
 from transformer.training.state import Sums, TrainState, zero_sums
 from transformer.training.stopping import TrainingStopped
 from transformer.training.validation import hidden_states, validate
@@ -96,8 +97,8 @@ class Trainer:
         self._device = choose_device(config.device)
         self._precision = choose_precision(config.precision, self._device)
         train = ids.train
-        self._slots = config.batch_tokens * config.gradient_accumulation
-        self._plan = BatchPlan(train.source_lengths, train.target_lengths, self._slots, config.seed)
+        self._plan = make_plan(config, train.source_lengths, train.target_lengths)
+        self._slots = self._plan.batch_tokens
         self._epoch = (0, self._plan.epoch(0))
         self.num_steps = self._plan.num_batches * config.max_epochs
         if config.max_steps is not None:
@@ -132,6 +133,8 @@ class Trainer:
             lengths = self._ids.train.source_lengths, self._ids.train.target_lengths
             state.num_targets += int(lengths[1][indices].sum())
             num_tokens += int(lengths[0][indices].sum() + lengths[1][indices].sum())
+            if state.step % self._plan.num_batches == 0:
+                self._close_epoch()
             is_last = state.step == self.num_steps
             is_validation = is_last or self._is_validation_due()
             if is_validation or state.step % config.log_every_steps == 0:
@@ -162,7 +165,8 @@ class Trainer:
         model = model.to(self._device)
         optimizer = make_optimizer(self._config.optimizer, model.parameters())
         average = WeightAverage(self._config.average_checkpoints)
-        return TrainState(model, optimizer, average, zero_sums(self._device))
+        accuracy = torch.zeros((), device=self._device)
+        return TrainState(model, optimizer, average, zero_sums(self._device), accuracy)
 
     def _save(self, begin: float) -> float:
         """Hands on the state, unless it was handed on, or came, as it is; returns the seconds."""
@@ -179,9 +183,10 @@ class Trainer:
         try:
             self._step(indices)
         except torch.OutOfMemoryError as error:
+            name = "batch_tokens" if self._config.batch_sentences is None else "batch_sentences"
             raise ValueError(
                 f"out of memory at step {self.state.step + 1}, {self._describe(indices)}; lower "
-                f"train.batch_tokens = {self._config.batch_tokens} and raise "
+                f"train.{name} = {getattr(self._config, name)} and raise "
                 "train.gradient_accumulation by the same factor, which keeps the result"
             ) from error
 
@@ -193,6 +198,7 @@ class Trainer:
         # One count for the whole step: how it is cut into parts changes nothing.
         num_targets = int(self._ids.train.target_lengths[indices].sum())
         step_loss = torch.zeros((), device=self._device)
+        self._num_correct = torch.zeros((), device=self._device)
         for part, sentences in enumerate(split_batch(indices, config.gradient_accumulation)):
             batch = make_batch(
                 self._ids.train,
@@ -210,6 +216,7 @@ class Trainer:
         norm = torch.nn.utils.get_total_norm(gradients)
         if config.clip_norm is not None:
             torch.nn.utils.clip_grads_with_norm_(parameters, config.clip_norm, norm)
+        state.accuracy += self._num_correct / num_targets
         state.optimizer.step()
         state.optimizer.zero_grad(set_to_none=True)
         state.step += 1
@@ -226,9 +233,24 @@ class Trainer:
         with autocast(self._device, self._precision):
             hidden = self._hidden_states(model, batch)
             weight, bias = model.projection.weight, model.projection.bias
+            if self._is_accuracy_due():
+                self._num_correct += score_targets(hidden, weight, bias, batch.labels).num_correct
             return smoothed_cross_entropy(
                 hidden, weight, bias, batch.labels, self._config.label_smoothing
             )
+
+    def _is_accuracy_due(self) -> bool:
+        """Whether the step that follows is one of the last ones of its epoch."""
+        num_left = self._plan.num_batches - self.state.step % self._plan.num_batches
+        return num_left <= (self._config.accuracy_steps or 0)
+
+    def _close_epoch(self) -> None:
+        """Reads the accuracy of an epoch's last steps."""
+        config, state = self._config, self.state
+        if config.accuracy_steps is not None:
+            num_steps = min(config.accuracy_steps, self._plan.num_batches)
+            state.accuracies.append(state.accuracy.item() / num_steps)
+            state.accuracy.zero_()
 
     def _read(self) -> TrainRow:
         """Waits for the device, and reads what gathered since the row before."""
@@ -290,6 +312,7 @@ class Trainer:
             "best_valid_loss": round(state.best_loss, 6),
             "best_step": state.best_step,
             "train_loss": round(state.train_rows[-1].train_loss, 6),
+            **self._name_accuracies(),
             "num_parameters": state.model.num_parameters(),
             "steps_per_epoch": self._plan.num_batches,
             "padding_share": round(self._plan.padding_share(), 6),
@@ -307,6 +330,11 @@ class Trainer:
         )
         model = state.model.cpu().eval()
         return TrainResult(model, info, state.train_rows, state.valid_rows, summary)
+
+    def _name_accuracies(self) -> dict[str, dict[str, float]]:
+        shares = enumerate(self.state.accuracies, start=1)
+        named = {f"epoch_{epoch}": round(share, 6) for epoch, share in shares}
+        return {"train_accuracy": named} if named else {}
 
     def _is_validation_due(self) -> bool:
         every = self._config.validate_every_steps or self._plan.num_batches
