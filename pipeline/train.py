@@ -9,6 +9,7 @@ def train() -> None:
     from pipeline.paths import CHECKPOINT, IDS, METRICS, REPORTS
     from pipeline.tracking import MODEL_HASH
     from pipeline.train_resume import resumable
+    from pipeline.train_start import start_from_pretrained
     from pipeline.train_tracking import TrackingReporter, track_training
     from transformer.files import write_json
     from transformer.model.config import ModelConfig
@@ -17,7 +18,7 @@ def train() -> None:
     from transformer.training.config import TrainConfig
     from transformer.training.device import tune_process
     from transformer.training.reporting import ProgressBar, write_curve
-    from transformer.training.trainer import train_model
+    from transformer.training.trainer import AFRESH, train_model
 
     model_config, config = load_sections(("model", ModelConfig), ("train", TrainConfig))
     ids = load_ids(IDS)
@@ -27,7 +28,8 @@ def train() -> None:
         track_training(folder) as tracker,
     ):
         reporters = (ProgressBar(), TrackingReporter(tracker))
-        result = train_model(config, model_config, ids, reporters, resume)
+        start = AFRESH if config.initialise_from is None else start_from_pretrained(ids.meta)
+        result = train_model(config, model_config, ids, reporters, resume, start)
         save_checkpoint(CHECKPOINT, result.model, result.info)
         write_curve(REPORTS / "train_curve.csv", result.train_rows)
         write_curve(REPORTS / "valid_curve.csv", result.valid_rows)

@@ -84,6 +84,7 @@ def train_config() -> Callable[..., TrainConfig]:
 
     def make(**changes: Any) -> TrainConfig:
         values: dict[str, Any] = {
+            "initialise_from": None,
             "seed": 1,
             "device": "cpu",
             "precision": "float32",

@@ -60,6 +60,9 @@ class OptimizerConfig(Section):
 class TrainConfig(Section):
     """Everything that `train` reads beside the data and the model."""
 
+    # null: initial weights are drawn. pretrained: those of the stage `pretrain` take their place,
+    # as far as they fit.
+    initialise_from: Literal["pretrained"] | None
     # Of the initial weights, the order of batches, every dropout mask.
     seed: int = Field(ge=0, lt=2**32)
     # auto: CUDA where there is one, else the CPU.

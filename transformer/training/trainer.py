@@ -54,12 +54,26 @@ class Resume:
     is_stop_requested: Callable[[], bool] = lambda: False  # asked between two steps
 
 
+@dataclass(frozen=True)
+class Start:
+    """What a training does other than translating from scratch."""
+
+    # Called once with the model, its weights drawn, before the first step.
+    initialise: Callable[[Transformer], None] = lambda model: None
+    # Model and batch -> a hidden state for each label, [N, D].
+    forward: Callable[[Transformer, Batch], Tensor] = hidden_states
+
+
+AFRESH = Start()
+
+
 def train_model(
     config: TrainConfig,
     model_config: ModelConfig,
     ids: Ids,
     reporters: Sequence[Reporter] = (),
     resume: Resume | None = None,
+    start: Start = AFRESH,
 ) -> TrainResult:
     """Trains a model from its initial weights, or from where an earlier process left, to the end.
 
@@ -72,7 +86,7 @@ def train_model(
         TrainingStopped: as `resume` requested; the state was saved, if `resume` says how.
         ValueError: the config does not fit the data or the machine.
     """
-    trainer = Trainer(config, model_config, ids, reporters, resume)
+    trainer = Trainer(config, model_config, ids, reporters, resume, start)
     try:
         return trainer.run()
     finally:
@@ -90,10 +104,12 @@ class Trainer:
         ids: Ids,
         reporters: Sequence[Reporter] = (),
         resume: Resume | None = None,
+        start: Start = AFRESH,
     ) -> None:
         self._config, self._model_config, self._ids = config, model_config, ids
         self._reporters = reporters
         self._resume = resume or Resume()
+        self._start_with = start
         self._device = choose_device(config.device)
         self._precision = choose_precision(config.precision, self._device)
         train = ids.train
@@ -112,7 +128,7 @@ class Trainer:
         self._saved_step, self._last_save = self.state.step, 0.0
         is_compiled = self._device.type == "cuda" if config.compile == "auto" else config.compile
         self._hidden_states = (
-            torch.compile(hidden_states, dynamic=True) if is_compiled else hidden_states
+            torch.compile(start.forward, dynamic=True) if is_compiled else start.forward
         )
 
     def run(self) -> TrainResult:
@@ -162,6 +178,7 @@ class Trainer:
         meta = self._ids.meta
         torch.manual_seed(self._config.seed)
         model = Transformer(self._model_config, meta.source_vocab_size, meta.target_vocab_size)
+        self._start_with.initialise(model)
         model = model.to(self._device)
         optimizer = make_optimizer(self._config.optimizer, model.parameters())
         average = WeightAverage(self._config.average_checkpoints)
@@ -280,7 +297,13 @@ class Trainer:
         present = {name: value.clone() for name, value in model_weights(model).items()}
         set_weights(model, mean)
         row = validate(
-            model, self._ids.valid, self._ids.meta, self._slots, self._precision, state.step
+            model,
+            self._ids.valid,
+            self._ids.meta,
+            self._slots,
+            self._precision,
+            state.step,
+            self._start_with.forward,
         )
         set_weights(model, present)
         state.valid_rows.append(row)

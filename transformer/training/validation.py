@@ -1,6 +1,9 @@
 """Loss on data that the model was not trained on."""
 
+from collections.abc import Callable
+
 import torch
+from torch import Tensor
 
 from transformer.model.transformer import Transformer
 from transformer.text.ids import IdsMeta
@@ -18,6 +21,7 @@ def validate(
     batch_tokens: int,
     precision: torch.dtype,
     step: int,
+    forward: Callable[[Transformer, Batch], Tensor] | None = None,
 ) -> ValidRow:
     """Loss, perplexity and accuracy over all pairs; the model's mode is restored after.
 
@@ -28,6 +32,7 @@ def validate(
         batch_tokens: as in `BatchPlan`.
         precision: dtype of matrix products.
         step: for the row.
+        forward: gives a hidden state for each label, [N, D]; None: `hidden_states`.
     """
     device = next(model.parameters()).device
     plan = BatchPlan(pairs.source_lengths, pairs.target_lengths, batch_tokens, seed=0)
@@ -41,7 +46,7 @@ def validate(
                 pairs, indices, meta.source.pad_id, meta.target.pad_id, meta.target.bos_id
             ).to(device)
             with autocast(device, precision):
-                hidden = hidden_states(model, batch)
+                hidden = (forward or hidden_states)(model, batch)
                 weight, bias = model.projection.weight, model.projection.bias
                 scores = score_targets(hidden, weight, bias, batch.labels)
             loss += scores.negative_log_likelihood
