@@ -55,10 +55,12 @@ def corrupt_spans(
     # The gaps at both ends may be empty: they are drawn one longer each.
     kept = _compose(num_kept + 2, num_spans + 1, generator)
     kept[[0, -1]] -= 1
-    source, target, at = [], [], 0
-    for before, span, sentinel in zip(kept, cut, sentinels, strict=False):
-        source += [ids[at : at + before], [sentinel]]
-        target += [[sentinel], ids[at + before : at + before + span]]
+    source: list[Integers] = []
+    target: list[Integers] = []
+    at = 0
+    for before, span, mark in zip(kept, cut, np.split(sentinels, len(sentinels)), strict=False):
+        source += [ids[at : at + before], mark]
+        target += [mark, ids[at + before : at + before + span]]
         at += before + span
     source.append(ids[at:])
     return Corruption(*(np.concatenate(part).astype(np.int64) for part in (source, target)))

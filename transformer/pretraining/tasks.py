@@ -67,8 +67,13 @@ def make_task(
     Raises:
         ValueError: nothing is left, or the vocabularies don't go with the task.
     """
-    maker = {"spans": _spans, "masked": _masked, "causal": _causal}[config.kind]
-    return maker(cast(Any, config), meta, train, valid, model)
+    match config:
+        case SpanCorruption():
+            return _spans(config, meta, train, valid, model)
+        case MaskedModelling():
+            return _masked(config, meta, train, valid, model)
+        case CausalModelling():
+            return _causal(meta, train, valid, model)
 
 
 def _spans(
@@ -129,9 +134,10 @@ def _masked(
                     continue
                 (a, a_labels), (b, b_labels) = hide(one), hide(other)
                 # The question stands at the start mark, the answer is a token of its own.
-                source = [[marks.bos_id + larger], a, [marks.eos_id], b, [marks.eos_id]]
-                answer = follows if is_next else does_not
-                yield np.concatenate(source), np.concatenate([[answer], a_labels, b_labels])
+                question, end = np.array([marks.bos_id + larger]), np.array([marks.eos_id])
+                answer = np.array([follows if is_next else does_not])
+                source = np.concatenate([question, a, end, b, end])
+                yield source, np.concatenate([answer, a_labels, b_labels])
 
     meta = replace(
         meta, source_vocab_size=larger, target_vocab_size=larger, target=marks, joint=True
@@ -140,9 +146,7 @@ def _masked(
     return Task(ids, _hidden_where_asked, _is_of_encoder)
 
 
-def _causal(
-    config: CausalModelling, meta: IdsMeta, train: Text, valid: Text, model: ModelConfig
-) -> Task:
+def _causal(meta: IdsMeta, train: Text, valid: Text, model: ModelConfig) -> Task:
     def pairs(sentences: Sentences) -> Iterator[tuple[Integers, Integers]]:
         nothing = np.array([meta.source.eos_id])
         for ids in sentences:

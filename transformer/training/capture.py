@@ -26,7 +26,7 @@ class SavedState(NamedTuple):
 
 def capture(state: TrainState) -> SavedState:
     """The state as it is. On a CPU the tensors are not copies: use them before the next step."""
-    present = {}
+    present: dict[str, Tensor] = {}
     for name, parameter in state.model.named_parameters():
         present[f"weights/{name}"] = parameter
         for key, value in state.optimizer.state[parameter].items():
