@@ -35,7 +35,11 @@ def pretrain() -> None:
     task = make_task(config, ids.meta, train, valid, model_config)
     tune_process(config.train.num_threads)
     result = train_model(
-        config.train, model_config, task.ids, (ProgressBar(),), None, Start(forward=task.forward)
+        config.train,
+        model_config,
+        task.ids,
+        (ProgressBar(),),
+        start=Start(forward=task.forward),
     )
     weights = {
         name: value

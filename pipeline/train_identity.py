@@ -30,16 +30,16 @@ CODE = (
     "transformer/text/tokenizer.py",
     "transformer/training",
 )
-# Params that change no weight and no row.
-_WITHOUT_EFFECT = {"save_every_seconds"}
+# Params that change no weight and no row, but for the order in which numbers are summed.
+_WITHOUT_EFFECT = {"save_every_seconds", "num_processes", "num_threads"}
 _HASH_CHARACTERS = 16
 
 
 def training_hash(config: TrainConfig, model_config: ModelConfig, ids: Path) -> str:
-    """A name for one training: equal only where every bit of the outcome is to be equal.
+    """A name for one training: equal only where the outcome is to be equal, but for rounding.
 
-    It covers params, the bytes of the ids, code, and what the last bits of a product depend on.
-    Call it once the number of threads is set.
+    It covers params, the bytes of the ids, code, and what else the last bits of a product depend
+    on; not how many processes and threads sum up the same numbers, which may change on the way.
 
     Args:
         config: the section `train`.
@@ -82,6 +82,5 @@ def _machine(device_name: str) -> dict[str, Any]:
     device = choose_device(device_name).type
     machine = {"torch": torch.__version__, "numpy": np.__version__, "device": device}
     if device == "cpu":
-        machine["threads"] = str(torch.get_num_threads())
         machine["instructions"] = torch.backends.cpu.get_cpu_capability()
     return machine

@@ -10,8 +10,8 @@ from transformer.text.ids import IdsMeta
 from transformer.training.trainer import Start
 
 
-def start_from_pretrained(meta: IdsMeta) -> Start:
-    """Takes what fits of the pretrained weights, and tells what was and what wasn't taken.
+def start_from_pretrained(meta: IdsMeta, is_told: bool) -> Start:
+    """Takes what fits of the pretrained weights; if `is_told`, prints what was taken and what not.
 
     Raises:
         ValueError: there are no pretrained weights.
@@ -21,6 +21,7 @@ def start_from_pretrained(meta: IdsMeta) -> Start:
 
     def initialise(model: Transformer) -> None:
         report = take_weights(model, pretrained.weights, same_vocabulary=same_vocabulary)
-        typer.echo(f"Weights from {PRETRAINED}:\n{describe_taken(report)}")
+        if is_told:
+            typer.echo(f"Weights from {PRETRAINED}:\n{describe_taken(report)}")
 
     return Start(initialise=initialise)

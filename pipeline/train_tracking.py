@@ -66,7 +66,7 @@ class TrackingReporter:
     def on_log(self, row: TrainRow, speed: Speed) -> None:
         """Logs the row and the speed."""
         if row.step > self._last_train:
-            self._tracker.metrics(_values(row) | speed._asdict(), step=row.step)
+            self._tracker.metrics(_values(row) | speed.figures(), step=row.step)
 
     def on_validation(self, row: ValidRow) -> None:
         """Logs the row."""

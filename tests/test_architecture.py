@@ -31,6 +31,8 @@ WITHOUT_OUTPUT = {
     Path("pipeline/stop_signals.py"),
     Path("pipeline/tracking.py"),
     Path("pipeline/train_identity.py"),
+    Path("pipeline/train_log.py"),
+    Path("pipeline/train_ranks.py"),
     Path("pipeline/train_tracking.py"),
 }
 

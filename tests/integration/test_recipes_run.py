@@ -167,8 +167,10 @@ def test_the_toy_learns_its_sentence_and_tells_how_it_translates_it(project, cap
 
 
 PRETRAIN_TRAIN = (
-    "{initialise_from: null, seed: 1, device: cpu, precision: float32, num_threads: 1, "
-    "compile: false, batch_tokens: 512, batch_sentences: null, gradient_accumulation: 1, "
+    "{initialise_from: null, seed: 1, device: cpu, precision: float32, "
+    "num_processes: 1, num_threads: 1, compile: false, batch_tokens: 512, "
+    "batch_sentences: null, "
+    "gradient_accumulation: 1, "
     "max_epochs: 9, max_steps: 6, learning_rate: 1e-3, schedule: {kind: linear, warmup_steps: 2}, "
     "optimizer: {kind: adamw, beta1: 0.9, beta2: 0.98, epsilon: 1e-9, weight_decay: 0.01}, "
     "clip_norm: 1.0, label_smoothing: 0.0, validate_every_steps: 3, early_stopping_patience: null, "
@@ -227,4 +229,4 @@ def test_pretraining_that_is_switched_off_leaves_a_manifest_alone(project):
     pretrain()
     assert [path.name for path in Path("models/pretrained").iterdir()] == ["manifest.json"]
     with pytest.raises(ValueError, match=r"pretrain.kind = 'none', but .* asks for them"):
-        start_from_pretrained(None)
+        start_from_pretrained(None, is_told=True)

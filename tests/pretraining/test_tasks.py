@@ -19,8 +19,9 @@ SPECIAL = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
 JOINT = IdsMeta(SIZE, SIZE, SPECIAL, SPECIAL, True, "<u2", 16, "abc", {})
 TRAIN = {
     "initialise_from": None, "seed": 1, "device": "cpu", "precision": "float32",
-    "num_threads": None, "compile": False, "batch_tokens": 256, "batch_sentences": None,
-    "gradient_accumulation": 1, "max_epochs": 40, "max_steps": None, "learning_rate": 0.01,
+    "num_processes": 1, "num_threads": None, "compile": False, "batch_tokens": 256,
+    "batch_sentences": None, "gradient_accumulation": 1, "max_epochs": 40, "max_steps": None,
+    "learning_rate": 0.01,
     "schedule": {"kind": "linear", "warmup_steps": 10},
     "optimizer": {
         "kind": "adam", "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "weight_decay": 0.0,
@@ -190,6 +191,8 @@ def test_spans_need_a_joint_vocabulary(model_config):
         task_of("spans", model_config, meta=apart)
 
 
-def test_pretraining_begins_anew():
+def test_pretraining_begins_anew_in_one_process():
+    with pytest.raises(ValueError, match=r"num_processes = 2: pretraining runs in one process"):
+        config("causal", train=TRAIN | {"num_processes": 2})
     with pytest.raises(ValueError, match=r"initialise_from = 'pretrained': .* set it to null"):
         config("causal", train=TRAIN | {"initialise_from": "pretrained"})

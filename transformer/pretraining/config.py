@@ -27,11 +27,16 @@ class _Pretraining(Section):
     train: TrainConfig
 
     @model_validator(mode="after")
-    def _begins_anew(self) -> Self:
+    def _begins_anew_in_one_process(self) -> Self:
         if self.train.initialise_from is not None:
             raise ValueError(
                 f"train.initialise_from = {self.train.initialise_from!r}: pretraining begins with "
                 "new weights; set it to null here, and to 'pretrained' in the section train"
+            )
+        if self.train.num_processes > 1:
+            raise ValueError(
+                f"train.num_processes = {self.train.num_processes}: pretraining runs in one "
+                "process; set it to 1 here"
             )
         return self
 

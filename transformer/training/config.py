@@ -69,7 +69,11 @@ class TrainConfig(Section):
     device: Literal["auto", "cpu", "cuda"]
     # Of the matrix products; weights stay float32. auto: bfloat16 on CUDA, float32 on the CPU.
     precision: Literal["auto", "float32", "bfloat16"]
-    # CPU threads; null leaves it to PyTorch. Another number may change the last bits of a result.
+    # Processes that train together on this machine, each on a device of its own, or on its share
+    # of the CPU's cores. Those that torchrun starts count themselves.
+    num_processes: int = Field(ge=1)
+    # CPU threads of each process; null leaves it to PyTorch, and shares the cores between several
+    # processes. Another number may change the last bits of a result.
     num_threads: int | None = Field(ge=1)
     # torch.compile. auto: on CUDA only; on a CPU its warm-up costs more than it gains.
     compile: Literal["auto"] | bool
@@ -77,8 +81,9 @@ class TrainConfig(Section):
     # sentences of similar length; or so many sentences drawn at random. One of the two is null.
     batch_tokens: int | None = Field(ge=1)
     batch_sentences: int | None = Field(ge=1)
-    # So many batches, one after the other, make one optimizer step of as many times the size.
-    # Half the batch_tokens with twice this is the same training in less memory.
+    # So many batches, one after the other or on several processes, make one optimizer step of as
+    # many times the size. Half the batch_tokens with twice this is the same training in less
+    # memory. Where there are more processes than batches, each batch is cut further.
     gradient_accumulation: int = Field(ge=1)
     # The end comes with whichever is reached first.
     max_epochs: int = Field(ge=1)

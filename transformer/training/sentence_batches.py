@@ -52,9 +52,10 @@ class SentencePlan:
         return 1 - int(sum(lengths.sum() for lengths in self._lengths)) / slots
 
 
-def make_plan(
-    config: TrainConfig, source_lengths: Integers, target_lengths: Integers
-) -> BatchPlan | SentencePlan:
+Plan = BatchPlan | SentencePlan
+
+
+def make_plan(config: TrainConfig, source_lengths: Integers, target_lengths: Integers) -> Plan:
     """The plan of the optimizer steps: by tokens or by sentences, as the config asks."""
     lengths, num_parts = (source_lengths, target_lengths), config.gradient_accumulation
     if config.batch_sentences is not None:
