@@ -28,13 +28,14 @@ def train(
     from pipeline.tracking.training import track_training
     from pipeline.train_log import LogFile, new_profile_folder
     from pipeline.train_resume import resumable
+    from pipeline.train_start import start_from_pretrained
     from transformer.text.ids import load_ids
     from transformer.training.checkpoint import model_hash, save_checkpoint
     from transformer.training.device import choose_device, choose_precision, tune_process
     from transformer.training.flops import measure_product_peak
     from transformer.training.profiling import profile_training
     from transformer.training.reporting import ProgressBar, write_curve
-    from transformer.training.trainer import Trainer, train_model
+    from transformer.training.trainer import AFRESH, Trainer, train_model
 
     with joined_ranks() as ranks:
         model_config, config = load_sections(("model", ModelConfig), ("train", TrainConfig))
@@ -50,13 +51,18 @@ def train(
                 typer.echo(f"{page}\n-> {profile_folder}")
             return
         with resumable(config, model_config, IDS, ranks) as (resume, folder):
+            start = AFRESH
+            if config.initialise_from is not None:
+                start = start_from_pretrained(ids.meta, is_told=ranks.is_first)
             if not ranks.is_first:
-                train_model(config, model_config, ids, (), resume, ranks, peak)
+                train_model(config, model_config, ids, (), resume, ranks, peak, start)
                 return
             with track_training(folder) as tracking:
                 log = LogFile(folder, ranks.world_size, peak)
                 reporters = (ProgressBar(), tracking, log)
-                result = train_model(config, model_config, ids, reporters, resume, ranks, peak)
+                result = train_model(
+                    config, model_config, ids, reporters, resume, ranks, peak, start
+                )
                 save_checkpoint(CHECKPOINT, result.model, result.info)
                 write_curve(REPORTS / "train_curve.csv", result.train_rows)
                 write_curve(REPORTS / "valid_curve.csv", result.valid_rows)
@@ -66,6 +72,8 @@ def train(
                 metrics = {"perplexity": round(perplexity, 4), "parameters": size}
                 write_json(METRICS / "train.json", metrics)
                 tracking.log_outcome(model_hash(CHECKPOINT))
+    for epoch, share in result.summary.get("train_accuracy", {}).items():
+        typer.echo(f"{epoch.replace('_', ' ')}: token accuracy in training {share:.4f}")
     typer.echo(
         f"Trained {result.summary['num_parameters']:,} parameters for {result.summary['steps']:,} "
         f"steps; validation perplexity {result.summary['valid_perplexity']:.2f}. -> {CHECKPOINT}"

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pipeline.paths import PRETRAINED
 from transformer.files import sha256_file
 from transformer.model.config import ModelConfig
 from transformer.training.config import TrainConfig
@@ -17,9 +18,13 @@ CODE = (
     "pipeline/paths.py",
     "pipeline/train.py",
     "pipeline/train_resume.py",
+    "pipeline/train_start.py",
     "transformer/config.py",
     "transformer/files.py",
     "transformer/model",
+    "transformer/pretraining/__init__.py",
+    "transformer/pretraining/initialise.py",
+    "transformer/pretraining/store.py",
     "transformer/text/ids.py",
     "transformer/text/special_tokens.py",
     "transformer/text/tokenizer.py",
@@ -39,12 +44,19 @@ def training_hash(config: TrainConfig, model_config: ModelConfig, ids: Path) -> 
     Args:
         config: the section `train`.
         model_config: the section `model`.
-        ids: the folder that is trained on.
+        ids: the folder that is trained on; the weights to begin with, if the config asks for them,
+            are those of the stage `pretrain`.
     """
+    folders = [ids] if config.initialise_from is None else [ids, PRETRAINED]
     facts = {
         "train": config.model_dump(exclude=_WITHOUT_EFFECT),
         "model": model_config.model_dump(),
-        "data": {path.name: sha256_file(path) for path in sorted(ids.iterdir())},
+        "data": {
+            path.name: sha256_file(path)
+            for folder in folders
+            if folder.is_dir()
+            for path in sorted(folder.iterdir())
+        },
         "code": {file.as_posix(): sha256_file(_ROOT / file) for file in code_files()},
         "machine": _machine(config.device),
     }

@@ -56,6 +56,12 @@ def translate(
         typer.Option(min=0, help="More favours longer ones.", show_default="the model's"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per text.")] = False,
+    trace: Annotated[
+        bool,
+        typer.Option(
+            "--trace", help="Tell greedy search step by step; reads the checkpoint, loads PyTorch."
+        ),
+    ] = False,
     model: Annotated[Path, typer.Option(help="An exported translator's folder.")] = TRANSLATOR,
     device: Annotated[
         Literal["auto", "cpu", "cuda"], typer.Option(help="auto takes CUDA where it works.")
@@ -76,7 +82,21 @@ def translate(
 
     if sentences and file is not None:
         raise typer.BadParameter("give sentences or a file, not both", param_hint="--file")
+    if trace:
+        _refuse_with_trace(
+            {
+                "--json": as_json,
+                "--num-best": num_best > 1,
+                "--beam-size": beam_size not in (None, 1),
+                "--length-penalty": length_penalty is not None,
+                "--device": device == "cuda",
+                "--precision": precision not in ("auto", "float32"),
+            }
+        )
     try:
+        if trace:
+            _trace(model, sentences, file)
+            return
         translator = _load(model, device, num_threads, precision)
         number = 0
         for name, texts in _read(sentences, file):
@@ -113,6 +133,25 @@ def translate(
         raise typer.Exit(141) from None  # as a shell reports a command that SIGPIPE ended
     except KeyboardInterrupt:
         raise typer.Exit(130) from None  # as a shell reports SIGINT
+
+
+def _refuse_with_trace(others: dict[str, bool]) -> None:
+    if given := [name for name, is_given in others.items() if is_given]:
+        raise typer.BadParameter(
+            "follows greedy search by PyTorch on the CPU, in float32, and prints text; it does not "
+            f"go with {', '.join(given)}",
+            param_hint="--trace",
+        )
+
+
+def _trace(model: Path, sentences: list[str] | None, file: Path | None) -> None:
+    from pipeline.trace import make_tracer
+
+    tracer, is_first = make_tracer(model), True
+    for _, texts in _read(sentences, file):
+        for text in texts:
+            typer.echo(("" if is_first else "\n") + tracer(text))
+            is_first = False
 
 
 def _load(

@@ -20,6 +20,7 @@ ALLOWED = {
     "decoding": {"model"},
     "serving": {"text"},
     "training": {"decoding", "model", "text"},
+    "pretraining": {"model", "text", "training"},
     "export": {"decoding", "serving", "model"},
 }
 SHARED = {"config", "files"}

@@ -39,7 +39,7 @@ def trained(clone):
 
 
 def test_one_command_runs_all_stages_and_the_translator_answers(trained):
-    stages = ["download", "clean", "vocab", "tokenize", "train", "evaluate", "export"]
+    stages = ["download", "clean", "vocab", "tokenize", "pretrain", "train", "evaluate", "export"]
     assert stages_run(trained.first) == stages
     answer = json.loads(trained.pipeline("translate", "--json", "Il vit au Japon.").stdout)
     assert answer["source"] == "Il vit au Japon."
@@ -55,7 +55,7 @@ def test_a_second_repro_runs_nothing(trained):
 
 def test_forced_again_it_gives_the_same_lock(trained):
     before = trained.read("dvc.lock")
-    assert len(stages_run(trained.dvc("repro", "--force").stdout)) == 7
+    assert len(stages_run(trained.dvc("repro", "--force").stdout)) == 8
     assert trained.read("dvc.lock") == before
 
 

@@ -51,7 +51,8 @@ def write_project(folder: Path, *changes: str) -> None:
 
     pairs = [(text, text) for text in (sentence() for _ in range(600))]
     tokenizer = fit_tokenizer(
-        WordSpec(kind="word", size=99, min_frequency=1), [source for source, _ in pairs]
+        WordSpec(kind="word", boundary="sign", size=99, min_frequency=1),
+        [source for source, _ in pairs],
     )
     (folder / "data" / "ids").mkdir(parents=True)
     write_ids(

@@ -56,6 +56,19 @@ def test_other_data_is_another_training(hash_of, ids):
     assert hash_of() != before
 
 
+def test_other_weights_to_begin_with_are_another_training(hash_of, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pretrained = tmp_path / "models/pretrained/model.safetensors"
+    pretrained.parent.mkdir(parents=True)
+    hashes = {"afresh": [], "pretrained": []}
+    for weights in (b"abc", b"abd"):
+        pretrained.write_bytes(weights)
+        hashes["afresh"].append(hash_of())
+        hashes["pretrained"].append(hash_of("train.initialise_from=pretrained"))
+    assert len(set(hashes["afresh"])) == 1
+    assert len(set(hashes["pretrained"])) == 2
+
+
 def test_other_code_is_another_training(hash_of, monkeypatch):
     before = hash_of()
     real = train_identity.sha256_file

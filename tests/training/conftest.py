@@ -90,6 +90,7 @@ def train_config() -> Callable[..., TrainConfig]:
 
     def make(**changes: Any) -> TrainConfig:
         values: dict[str, Any] = {
+            "initialise_from": None,
             "seed": 1,
             "device": "cpu",
             "precision": "float32",
@@ -97,6 +98,7 @@ def train_config() -> Callable[..., TrainConfig]:
             "num_threads": None,
             "compile": False,
             "batch_tokens": 128,
+            "batch_sentences": None,
             "gradient_accumulation": 1,
             "max_epochs": 100,
             "max_steps": 12,
@@ -114,6 +116,7 @@ def train_config() -> Callable[..., TrainConfig]:
             "validate_every_steps": 4,
             "early_stopping_patience": None,
             "average_checkpoints": 1,
+            "accuracy_steps": None,
             "log_every_steps": 5,
             "save_every_seconds": 60.0,
         }

@@ -44,6 +44,15 @@ SAME_AS_ONE = {
         },
         PLAIN,
     ),
+    "so many sentences, with the accuracy of epochs": (
+        {
+            "batch_tokens": None,
+            "batch_sentences": 40,
+            "gradient_accumulation": 2,
+            "accuracy_steps": 3,
+        },
+        PLAIN,
+    ),
     "bfloat16": (
         {"precision": "bfloat16", "batch_tokens": 64, "gradient_accumulation": 2},
         PLAIN,
@@ -148,6 +157,11 @@ def test_two_processes_give_the_curve_and_weights_of_one(
     one = alone(config, model_config.model_copy(update=model_changes), copy_ids)
     is_half = changes.get("precision") == "bfloat16"
     assert_same(outcomes[name][0], one, **(HALF_TOLERANCE if is_half else TOLERANCE))
+    if "accuracy_steps" in changes:
+        shares = [
+            summary["train_accuracy"] for summary in (outcomes[name][0]["summary"], one["summary"])
+        ]
+        assert shares[0] == pytest.approx(shares[1], abs=2e-3)
     if "early_stopping_patience" in changes:
         assert one["summary"]["steps"] < changes["max_steps"]
 

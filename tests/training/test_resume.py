@@ -33,6 +33,11 @@ VARIANTS = {
         "batch_tokens": 512,
         "clip_norm": None,
     },
+    "so many sentences, with the accuracy of epochs": {
+        "batch_tokens": None,
+        "batch_sentences": 80,
+        "accuracy_steps": 3,
+    },
     "no row until the end": {"log_every_steps": 100, "validate_every_steps": None},
 }
 

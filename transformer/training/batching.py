@@ -83,6 +83,7 @@ class BatchPlan:
         """
         self._source_lengths, self._target_lengths = source_lengths, target_lengths
         self._seed = seed
+        self.batch_tokens = batch_tokens
         turn = np.where(source_lengths % 2 == 0, target_lengths, -target_lengths)
         self._cells = np.lexsort((turn, source_lengths))
         self._bounds = _cut(source_lengths[self._cells], target_lengths[self._cells], batch_tokens)

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import torch
 
 from transformer.text.ids import IdsMeta
-from transformer.training.batching import Batch, BatchPlan, Integers, Pairs, make_batch
+from transformer.training.batching import Batch, Integers, Pairs, make_batch
 from transformer.training.distributed import Ranks
+from transformer.training.sentence_batches import Plan
 
 # How many steps' batches wait for the device. On a CPU the thread that makes them would take the
 # time from the model's: docs/training.md has the measurement.
@@ -39,7 +40,7 @@ class StepBatches:
     """The plan of batches, by the step that they are for: the same in every process."""
 
     def __init__(
-        self, plan: BatchPlan, pairs: Pairs, meta: IdsMeta, num_parts: int, ranks: Ranks
+        self, plan: Plan, pairs: Pairs, meta: IdsMeta, num_parts: int, ranks: Ranks
     ) -> None:
         """Cuts each batch of `plan` for `ranks`, as `Ranks.parts` does with `num_parts`."""
         self._plan, self._pairs, self._meta = plan, pairs, meta

@@ -30,9 +30,10 @@ def tell_memory(config: TrainConfig, batch: StepBatch, step: int) -> str:
     if shapes:
         source, target = max(shapes, key=lambda pair: pair[0].numel() + pair[1].numel())
         shape = _shape(source[0], source[1], target[1])
+    name = "batch_tokens" if config.batch_sentences is None else "batch_sentences"
     return (
-        f"out of memory at step {step}, {shape}; lower train.batch_tokens = "
-        f"{config.batch_tokens} and raise train.gradient_accumulation = "
+        f"out of memory at step {step}, {shape}; lower train.{name} = "
+        f"{getattr(config, name)} and raise train.gradient_accumulation = "
         f"{config.gradient_accumulation} by the same factor, which keeps the result"
     )
 

@@ -7,9 +7,9 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.ids import Ids
 from transformer.training.averaging import set_weights
-from transformer.training.batching import BatchPlan
 from transformer.training.checkpoint import CheckpointInfo
 from transformer.training.reporting import TrainRow, ValidRow
+from transformer.training.sentence_batches import Plan
 from transformer.training.state import TrainState
 
 
@@ -24,9 +24,7 @@ class TrainResult:
     summary: dict[str, Any]  # for a metrics file: no timings
 
 
-def final_result(
-    state: TrainState, plan: BatchPlan, ids: Ids, model_config: ModelConfig
-) -> TrainResult:
+def final_result(state: TrainState, plan: Plan, ids: Ids, model_config: ModelConfig) -> TrainResult:
     """The best weights where training may stop early, else the mean of the latest snapshots.
 
     The model of `state` gets these weights, and moves to the CPU.
@@ -49,6 +47,7 @@ def final_result(
         "best_valid_loss": round(state.best_loss, 6),
         "best_step": state.best_step,
         "train_loss": round(state.train_rows[-1].train_loss, 6),
+        **_name_accuracies(state),
         "num_parameters": state.model.num_parameters(),
         "steps_per_epoch": plan.num_batches,
         "padding_share": round(plan.padding_share(), 6),
@@ -65,3 +64,9 @@ def final_result(
     )
     model = state.model.cpu().eval()
     return TrainResult(model, info, state.train_rows, state.valid_rows, summary)
+
+
+def _name_accuracies(state: TrainState) -> dict[str, dict[str, float]]:
+    shares = enumerate(state.accuracies, start=1)
+    named = {f"epoch_{epoch}": round(share, 6) for epoch, share in shares}
+    return {"train_accuracy": named} if named else {}

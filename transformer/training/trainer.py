@@ -12,18 +12,19 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.ids import Ids
 from transformer.training.averaging import WeightAverage, model_weights, set_weights
-from transformer.training.batching import Batch, BatchPlan
+from transformer.training.batching import Batch
 from transformer.training.capture import SavedState, capture, restore
 from transformer.training.config import TrainConfig
 from transformer.training.device import autocast, choose_device, choose_precision
 from transformer.training.distributed import Ranks
 from transformer.training.loader import StepBatch, StepBatches, loading
-from transformer.training.objective import smoothed_cross_entropy
+from transformer.training.objective import score_targets, smoothed_cross_entropy
 from transformer.training.optimizer import make_optimizer, set_learning_rate
 from transformer.training.problems import check_lengths, tell_divergence, tell_memory
 from transformer.training.reporting import Reporter, TrainRow
 from transformer.training.result import TrainResult, final_result
 from transformer.training.schedule import check_warmup, learning_rate
+from transformer.training.sentence_batches import make_plan
 from transformer.training.state import Sums, TrainState, zero_sums
 from transformer.training.stopping import TrainingStopped
 from transformer.training.throughput import Meter
@@ -47,6 +48,19 @@ class Resume:
     is_stop_requested: Callable[[], bool] = lambda: False  # asked between two steps
 
 
+@dataclass(frozen=True)
+class Start:
+    """What a training does other than translating from scratch."""
+
+    # Called once with the model, its weights drawn, before the first step.
+    initialise: Callable[[Transformer], None] = lambda model: None
+    # Model and batch -> a hidden state for each label, [N, D].
+    forward: Callable[[Transformer, Batch], Tensor] = hidden_states
+
+
+AFRESH = Start()
+
+
 def train_model(
     config: TrainConfig,
     model_config: ModelConfig,
@@ -55,6 +69,7 @@ def train_model(
     resume: Resume | None = None,
     ranks: Ranks = ALONE,
     peak_flops: float | None = None,
+    start: Start = AFRESH,
 ) -> TrainResult:
     """Trains a model from its initial weights, or from where an earlier process left, to the end.
 
@@ -73,7 +88,7 @@ def train_model(
         TrainingStopped: as `resume` requested; the state was saved, if `resume` says how.
         ValueError: the config does not fit the data or the machine.
     """
-    trainer = Trainer(config, model_config, ids, reporters, resume, ranks, peak_flops)
+    trainer = Trainer(config, model_config, ids, reporters, resume, ranks, peak_flops, start)
     try:
         return trainer.run()
     finally:
@@ -93,16 +108,17 @@ class Trainer:
         resume: Resume | None = None,
         ranks: Ranks = ALONE,
         peak_flops: float | None = None,
+        start: Start = AFRESH,
     ) -> None:
         self._config, self._model_config, self._ids = config, model_config, ids
         self._reporters = reporters
         self._resume = resume or Resume()
         self._ranks, self._peak_flops = ranks, peak_flops
+        self._start_with = start
         self.device = ranks.place(choose_device(config.device))
         self.precision = choose_precision(config.precision, self.device)
         train = ids.train
-        self._slots = config.batch_tokens * config.gradient_accumulation
-        self._plan = BatchPlan(train.source_lengths, train.target_lengths, self._slots, config.seed)
+        self._plan = make_plan(config, train.source_lengths, train.target_lengths)
         self.batches = StepBatches(self._plan, train, ids.meta, config.gradient_accumulation, ranks)
         self.num_steps = self._plan.num_batches * config.max_epochs
         if config.max_steps is not None:
@@ -114,7 +130,7 @@ class Trainer:
         self._saved_step, self._last_save = self.state.step, 0.0
         is_compiled = self.device.type == "cuda" if config.compile == "auto" else config.compile
         self._hidden_states = (
-            torch.compile(hidden_states, dynamic=True) if is_compiled else hidden_states
+            torch.compile(start.forward, dynamic=True) if is_compiled else start.forward
         )
 
     def run(self) -> TrainResult:
@@ -135,6 +151,8 @@ class Trainer:
                 batch = loader.take()
                 self.step(batch)
                 meter.add(batch)
+                if state.step % self._plan.num_batches == 0:
+                    self._close_epoch()
                 is_last = state.step == self.num_steps
                 is_validation = is_last or self._is_validation_due()
                 if is_validation or state.step % config.log_every_steps == 0:
@@ -177,10 +195,12 @@ class Trainer:
         meta = self._ids.meta
         torch.manual_seed(self._config.seed)
         model = Transformer(self._model_config, meta.source_vocab_size, meta.target_vocab_size)
+        self._start_with.initialise(model)
         model = model.to(self.device)
         optimizer = make_optimizer(self._config.optimizer, model.parameters())
         average = WeightAverage(self._config.average_checkpoints)
-        state = TrainState(model, optimizer, average, zero_sums(self.device))
+        accuracy = torch.zeros((), device=self.device)
+        state = TrainState(model, optimizer, average, zero_sums(self.device), accuracy)
         if self._ranks.is_first:
             saved = self._resume.load()
             if saved is not None:
@@ -210,6 +230,7 @@ class Trainer:
         # One count for the whole step: how it is cut into parts changes nothing.
         num_targets = int(self._ids.train.target_lengths[step_batch.indices].sum())
         step_loss = torch.zeros((), device=self.device)
+        self._num_correct = torch.zeros((), device=self.device)
         for part, batch in step_batch.parts:
             torch.manual_seed(mask_seed(config.seed, state.step, part))
             loss = self._loss(batch) / num_targets
@@ -221,6 +242,9 @@ class Trainer:
         norm = torch.nn.utils.get_total_norm(gradients)
         if config.clip_norm is not None:
             torch.nn.utils.clip_grads_with_norm_(parameters, config.clip_norm, norm)
+        if self._is_accuracy_due():
+            self._ranks.add_up(self._num_correct)
+            state.accuracy += self._num_correct / num_targets
         state.optimizer.step()
         self._gradients.clear()
         state.step += 1
@@ -238,9 +262,24 @@ class Trainer:
         with autocast(self.device, self.precision):
             hidden = self._hidden_states(model, batch)
             weight, bias = model.projection.weight, model.projection.bias
+            if self._is_accuracy_due():
+                self._num_correct += score_targets(hidden, weight, bias, batch.labels).num_correct
             return smoothed_cross_entropy(
                 hidden, weight, bias, batch.labels, self._config.label_smoothing
             )
+
+    def _is_accuracy_due(self) -> bool:
+        """Whether the step that follows is one of the last ones of its epoch."""
+        num_left = self._plan.num_batches - self.state.step % self._plan.num_batches
+        return num_left <= (self._config.accuracy_steps or 0)
+
+    def _close_epoch(self) -> None:
+        """Reads the accuracy of an epoch's last steps."""
+        config, state = self._config, self.state
+        if config.accuracy_steps is not None:
+            num_steps = min(config.accuracy_steps, self._plan.num_batches)
+            state.accuracies.append(state.accuracy.item() / num_steps)
+            state.accuracy.zero_()
 
     def _read(self) -> TrainRow:
         """Waits for the device, and reads what gathered since the row before."""
@@ -275,10 +314,11 @@ class Trainer:
             model,
             self._ids.valid,
             self._ids.meta,
-            self._slots,
+            self._plan.batch_tokens,
             self.precision,
             state.step,
             self._ranks,
+            self._start_with.forward,
         )
         set_weights(model, present)
         state.valid_rows.append(row)

@@ -1,6 +1,9 @@
 """Loss on data that the model was not trained on."""
 
+from collections.abc import Callable
+
 import torch
+from torch import Tensor
 
 from transformer.model.transformer import Transformer
 from transformer.text.ids import IdsMeta
@@ -20,6 +23,7 @@ def validate(
     precision: torch.dtype,
     step: int,
     ranks: Ranks,
+    forward: Callable[[Transformer, Batch], Tensor] | None = None,
 ) -> ValidRow:
     """Loss, perplexity and accuracy over all pairs; the model's mode is restored after.
 
@@ -32,6 +36,7 @@ def validate(
         step: for the row.
         ranks: they share the batches, and each gets the whole row. Were one of them to do it all,
             the others would wait, on a GPU for so long at most before they give up.
+        forward: gives a hidden state for each label, [N, D]; None: `hidden_states`.
     """
     device = next(model.parameters()).device
     plan = BatchPlan(pairs.source_lengths, pairs.target_lengths, batch_tokens, seed=0)
@@ -46,7 +51,7 @@ def validate(
                 pairs, indices, meta.source.pad_id, meta.target.pad_id, meta.target.bos_id
             ).to(device)
             with autocast(device, precision):
-                hidden = hidden_states(model, batch)
+                hidden = (forward or hidden_states)(model, batch)
                 weight, bias = model.projection.weight, model.projection.bias
                 scores = score_targets(hidden, weight, bias, batch.labels)
             sums[0] += scores.negative_log_likelihood
