@@ -205,8 +205,7 @@ def _notes(
         describe(subject),
         f"{describe_machine()}; {subject.work.num_threads} threads; {describe_commit()}.",
         "Tokens are real ones of source and target, one end mark on each side; medians of "
-        f"{rounds} measurements of {seconds:g} s at least. Padding, FLOP utilisation and peak as "
-        "in the docs.",
+        f"{rounds} measurements of {seconds:g} s at least.",
     ]
     if is_synthetic:
         notes.append("The ids are random; their lengths are drawn like those of news text.")

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from benchmarks import training_measuring
 from benchmarks.environment import UnavailableError
 from benchmarks.training_measuring import TrainingMeasurement, TrainingSpeeds, measure_training
 from benchmarks.training_table import TrainingFindings, as_json, write_report
@@ -76,20 +77,19 @@ def test_what_was_not_measured_is_not_judged():
 
 
 class FakeWorker:
-    """Answers like a worker; fails from its second measurement on, if so told."""
+    """Answers like a worker; fails after its first measurement, if so told."""
 
     def __init__(self, log, name, fails=False):
         self.log, self.name, self.fails, self.asked = log, name, fails, 0
 
     def ask(self, kind, **values):
         self.asked += 1
-        if self.fails and self.asked > 1:
+        if self.fails and self.asked > 2:
             raise UnavailableError("it broke")
         self.log.append(self.name)
-        if kind == "peak":
-            return {"flops_per_second": 5e9, "cpu_seconds": 0.1}
         pairs = [[3, 4, 2], [7, 5, 1]]
-        return {"seconds": 2.0, "num_steps": 1, "slots": 30, "pairs": pairs, "cpu_seconds": 1.0}
+        answer = {"seconds": 2.0, "num_steps": 1, "slots": 30, "pairs": pairs, "cpu_seconds": 1e9}
+        return answer | {"flops_per_second": 5e9}
 
 
 @pytest.fixture
@@ -104,7 +104,8 @@ def test_rounds_begin_with_another_contender_and_measure_the_peak_before_each(mo
     workers = {name: FakeWorker(log, name) for name in ("a", "b")}
     peaks = dict.fromkeys(workers, FakeWorker(log, "peak"))
     found, failed = measure_training(workers, peaks, model, 9, 2, 1.0, lambda _: None)
-    assert log == ["peak", "a", "peak", "b", "peak", "b", "peak", "a"]
+    # One step to warm up, then the measurement.
+    assert log == [part for name in "abba" for part in ("peak", name, name)]
     assert not failed
     assert [(one.contender, one.round_index) for one in found] == [
         ("a", 0),
@@ -114,6 +115,14 @@ def test_rounds_begin_with_another_contender_and_measure_the_peak_before_each(mo
     ]
     assert (found[0].source_tokens, found[0].target_tokens) == (13, 13)
     assert found[0].flops == training_flops(model, 9, [3, 3, 7], [4, 4, 5])
+
+
+def test_a_measurement_that_others_disturbed_is_made_again(model, monkeypatch):
+    shares = iter([0.5, 0.3, 0.02, 0.4, 0.2, 0.6])
+    monkeypatch.setattr(training_measuring, "_others_share", lambda *_: next(shares))
+    workers = {"a": FakeWorker([], "a")}
+    found, _ = measure_training(workers, workers, model, 9, 2, 1.0, lambda _: None)
+    assert [one.others_share for one in found] == [0.02, 0.2]
 
 
 def test_a_contender_that_fails_is_left_out_and_the_reason_kept(model):
