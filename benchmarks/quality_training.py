@@ -21,10 +21,11 @@ from transformer.model.transformer import Transformer
 from transformer.text.heldout import encode_sources, read_heldout
 from transformer.text.ids import Ids, load_ids
 from transformer.text.tokenizer import TokenizerPair
-from transformer.training.batching import BatchPlan, Integers
+from transformer.training.batching import Integers
 from transformer.training.config import TrainConfig
 from transformer.training.device import tune_process
 from transformer.training.schedule import learning_rate
+from transformer.training.sentence_batches import Plan, make_plan
 from transformer.training.stopping import TrainingStopped
 from transformer.training.trainer import Resume, Trainer
 
@@ -227,7 +228,7 @@ def _train_plainly(task: Task, clock: Clock, num_steps: int) -> int:
 class _Epochs:
     """The batches of a plan by step, with one epoch's order in memory."""
 
-    def __init__(self, plan: BatchPlan) -> None:
+    def __init__(self, plan: Plan) -> None:
         self._plan, self._present = plan, (0, plan.epoch(0))
 
     def batch(self, step: int) -> Integers:
@@ -237,9 +238,9 @@ class _Epochs:
         return self._present[1][position]
 
 
-def _plan(task: Task) -> BatchPlan:
+def _plan(task: Task) -> Plan:
     train, config = task.ids.train, task.config
-    return BatchPlan(train.source_lengths, train.target_lengths, config.batch_tokens, config.seed)
+    return make_plan(config, train.source_lengths, train.target_lengths)
 
 
 def _model(task: Task) -> str:

@@ -24,9 +24,9 @@ def train_ours(
     from pipeline.params import load_sections
     from transformer.model.config import ModelConfig
     from transformer.text.ids import load_ids
-    from transformer.training.batching import BatchPlan
     from transformer.training.config import TrainConfig
     from transformer.training.device import tune_process
+    from transformer.training.sentence_batches import make_plan
     from transformer.training.trainer import Resume, train_model
 
     model_config, config = load_sections(
@@ -41,7 +41,7 @@ def train_ours(
     wait = torch.cuda.synchronize if work.device == "cuda" else lambda: None
     pace = make_pace(torch.__version__, synchronise=wait)
     train = ids.train
-    plan = BatchPlan(train.source_lengths, train.target_lengths, config.batch_tokens, config.seed)
+    plan = make_plan(config, train.source_lengths, train.target_lengths)
 
     def steps() -> Iterator[bool]:
         epoch = 0
@@ -67,8 +67,8 @@ def train_plainly(work: TrainingWork, make_pace: Callable[..., Pace], is_tutoria
     from transformer.model.config import ModelConfig
     from transformer.model.transformer import Transformer
     from transformer.text.ids import load_ids
-    from transformer.training.batching import BatchPlan
     from transformer.training.config import TrainConfig
+    from transformer.training.sentence_batches import make_plan
 
     model_config, config = load_sections(
         ("model", ModelConfig), ("train", TrainConfig), path=Path(work.folder) / PARAMS
@@ -85,9 +85,7 @@ def train_plainly(work: TrainingWork, make_pace: Callable[..., Pace], is_tutoria
         size = max(1, work.batch_tokens // TUTORIAL_LENGTH)
         batches = [order[start : start + size] for start in range(0, len(order), size)]
     else:
-        plan = BatchPlan(
-            train.source_lengths, train.target_lengths, config.batch_tokens, config.seed
-        )
+        plan = make_plan(config, train.source_lengths, train.target_lengths)
         batches = list(plan.epoch(0))
     loop = PlainLoop(model, meta, config, padded_length)
     wait = torch.cuda.synchronize if work.device == "cuda" else lambda: None
