@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.environment import UnavailableError, convert, ensure_environment
+from benchmarks.environment import CTRANSLATE2, UnavailableError, convert, ensure_environment
 from benchmarks.project import Project, Subject, graph_file
 from benchmarks.variants import Variant
 from transformer.training.checkpoint import WEIGHTS
@@ -72,7 +72,7 @@ class Commands:
         # Made once; a failure is remembered too.
         if self._ctranslate2 is None:
             try:
-                python = ensure_environment()
+                python = ensure_environment(CTRANSLATE2)
                 convert(python, self.subject.model, self.subject.info, self.folder)
                 self._ctranslate2 = python
             except UnavailableError as error:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from benchmarks.commands import Commands
+from benchmarks.mlflow_log import log_findings
 from benchmarks.notes import write_notes
 from benchmarks.profiling import profile
 from benchmarks.project import Project, Subject, graph_file, load_subject, plan_name, plan_work
@@ -83,6 +84,8 @@ def main(
     findings.notes += write_notes(findings, place, subject, work, rounds, device)
     report = write_report(findings)
     typer.echo(report)
+    if log_findings(findings, place, report):
+        _tell("logged to the model's MLflow run")
     if output is not None:
         with atomic_write(output) as temporary:
             temporary.write_text(report, encoding="utf-8")

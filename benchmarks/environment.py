@@ -1,8 +1,10 @@
-"""CTranslate2's own environment, and our weights converted in it."""
+"""Environments for other engines, and our weights converted in CTranslate2's."""
 
 import shutil
 import subprocess
 import sys
+import sysconfig
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.ctranslate2_model import write_model
@@ -10,18 +12,35 @@ from transformer.model.transformer import Transformer
 from transformer.training.checkpoint import CheckpointInfo
 
 ROOT = Path(__file__).parents[1]
-ENVIRONMENT = ROOT / ".environments/ctranslate2"
-VERSION = "4.8.5"
-REQUIREMENTS = (f"ctranslate2=={VERSION}", "numpy==2.4.6", "pyyaml==6.0.3")
+ENVIRONMENTS = ROOT / ".environments"
 INSTALL_TIMEOUT_SECONDS = 900
 QUANTISATIONS = ("float32", "int8")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Packages for the engines of one benchmark, apart from this project's own."""
+
+    name: str
+    requirements: tuple[str, ...]
+    # Falls back to the packages of the running Python, so that PyTorch is there once. What an
+    # engine demands of versions is then left aside: the requirements must name all that it lacks.
+    shares_ours: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Where it is made."""
+        return ENVIRONMENTS / self.name
+
+
+CTRANSLATE2 = Environment("ctranslate2", ("ctranslate2==4.8.5", "numpy==2.4.6", "pyyaml==6.0.3"))
 
 
 class UnavailableError(ValueError):
     """A contender can't run here; the message is the reason that the table gives."""
 
 
-def ensure_environment(folder: Path = ENVIRONMENT) -> Path:
+def ensure_environment(environment: Environment) -> Path:
     """Makes the environment where it is missing or holds other versions.
 
     Returns:
@@ -30,15 +49,21 @@ def ensure_environment(folder: Path = ENVIRONMENT) -> Path:
     Raises:
         UnavailableError: the installation failed.
     """
+    folder = environment.folder
     python = folder / "bin/python"
     done = folder / "requirements.txt"
-    wanted = "\n".join(REQUIREMENTS) + "\n"
+    ours = sysconfig.get_paths()["purelib"] if environment.shares_ours else ""
+    wanted = "\n".join((*environment.requirements, f"# {ours}")) + "\n"
     if python.exists() and done.exists() and done.read_text() == wanted:
         return python
     shutil.rmtree(folder, ignore_errors=True)
     _run([sys.executable, "-m", "venv", str(folder)])
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, *REQUIREMENTS])
+    options = ["--quiet", "--disable-pip-version-check"]
+    if environment.shares_ours:
+        # After its own packages in the search path, so that those win.
+        (next(folder.glob("lib/python*/site-packages")) / "ours.pth").write_text(ours + "\n")
+        options.append("--no-deps")
+    _run([str(python), "-m", "pip", "install", *options, *environment.requirements])
     done.write_text(wanted)  # last, so that a broken installation is made anew
     return python
 

@@ -86,7 +86,7 @@ class Loaded(NamedTuple):
 
 def serve(load: Callable[[], Loaded], work: Work) -> None:
     """Loads an engine, then answers requests on standard input until it ends."""
-    answers = _take_stdout()
+    answers = take_stdout()
 
     def answer(values: dict[str, Any]) -> None:
         print(json.dumps(values), file=answers, flush=True)
@@ -184,8 +184,11 @@ def _prepare(engine: Engine, work: Work, rows: Sequence[int]) -> Any:
     )
 
 
-def _take_stdout() -> TextIO:
-    # Libraries print; their words go to standard error, so that answers stay whole lines.
+def take_stdout() -> TextIO:
+    """Where answers go from here on.
+
+    Libraries print; their words go to standard error, so that answers stay whole lines.
+    """
     stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return stream

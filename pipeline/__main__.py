@@ -15,8 +15,11 @@ from pipeline.download import download
 from pipeline.evaluate import evaluate
 from pipeline.export import export
 from pipeline.plots import plots
+from pipeline.pretrain import pretrain
+from pipeline.promote import promote
 from pipeline.recipe import recipe
 from pipeline.sweep import sweep
+from pipeline.sync import sync
 from pipeline.tokenize import tokenize
 from pipeline.train import train
 from pipeline.translate import TextCommand, translate
@@ -29,10 +32,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for stage in (download, clean, vocab, tokenize, train, evaluate, export):
+for stage in (download, clean, vocab, tokenize, pretrain, train, evaluate, export):
     app.command(rich_help_panel="Stages, as `dvc repro` runs them")(stage)
 app.command(rich_help_panel="Commands", cls=TextCommand)(translate)
-for command in (recipe, check, affected, compare, plots, sweep, ui):
+for command in (recipe, check, affected, compare, plots, sweep, sync, promote, ui):
     app.command(rich_help_panel="Commands")(command)
 
 

@@ -18,7 +18,7 @@ def evaluate() -> None:
     from functools import partial
 
     from pipeline.params import load_sections
-    from pipeline.tracking import flatten, join_run
+    from pipeline.tracking.evaluation import track_evaluation
     from transformer.decoding.attention_maps import cross_attention
     from transformer.decoding.beam import SpecialIds
     from transformer.decoding.config import SearchConfig
@@ -32,7 +32,6 @@ def evaluate() -> None:
     )
     from transformer.files import write_json
     from transformer.text.heldout import encode_sources, read_heldout
-    from transformer.text.manifest import read_manifest
     from transformer.training.checkpoint import load_with_tokenizers, model_hash
     from transformer.training.device import choose_device
 
@@ -90,10 +89,4 @@ def evaluate() -> None:
         maps.append(AttentionMap(row, *names, weights[-1].tolist()))  # of the last layer
     write_attention_maps(REPORTS / "attention", maps)
     typer.echo(summary)
-    with join_run(model_hash(CHECKPOINT), read_manifest(RAW).name) as tracker:
-        numbers = {k: v for k, v in flatten(values).items() if isinstance(v, int | float)}
-        tracker.metrics({f"test.{name}": value for name, value in numbers.items()})
-        # Params of a run can't change, and this stage may run again with another search.
-        tracker.tags({f"search.{k}": str(v) for k, v in search.model_dump().items()})
-        for name in ("evaluate.json", "translations.csv", "bleu_by_length.png", "attention"):
-            tracker.artifact(REPORTS / name, "evaluate")
+    track_evaluation(model_hash(CHECKPOINT))

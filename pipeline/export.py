@@ -7,7 +7,7 @@ def export() -> None:
     """Write the translator; fail if it strays from PyTorch on the test set."""
     from pipeline.params import load_section, load_sections
     from pipeline.paths import CHECKPOINT, CLEAN, METRICS, RAW, REPORTS, TOKENIZER, TRANSLATOR
-    from pipeline.tracking import join_run
+    from pipeline.tracking.translation import track_export
     from transformer.decoding.config import SearchConfig
     from transformer.decoding.evaluate_config import EvaluateConfig
     from transformer.export.card import Provenance
@@ -70,8 +70,4 @@ def export() -> None:
     metrics = list_metrics(reference, verdicts)
     bleu = {k: v for k, v in metrics.items() if k.endswith("_bleu") and k != "pytorch_bleu"}
     write_json(METRICS / "export.json", {k: round(v, 2) for k, v in bleu.items()})
-    with join_run(model_hash(CHECKPOINT), manifest.name) as tracker:
-        numbers = {k: v for k, v in metrics.items() if isinstance(v, int | float)}
-        tracker.metrics({f"export.{name}": value for name, value in numbers.items()})
-        tracker.artifact(TRANSLATOR, "translator")
-        tracker.artifact(REPORTS / "parity.png", "export")
+    track_export(model_hash(CHECKPOINT))

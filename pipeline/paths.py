@@ -9,6 +9,7 @@ MANIFEST = RAW / "manifest.json"
 CLEAN = Path("data/clean")
 IDS = Path("data/ids")
 TOKENIZER = Path("models/tokenizer")
+PRETRAINED = Path("models/pretrained")
 CHECKPOINT = Path("models/checkpoint")
 TRANSLATOR = Path("models/translator")
 REPORTS = Path("reports")

@@ -28,9 +28,8 @@ class StopSignals:
 
     @property
     def exit_code(self) -> int:
-        """143 after TERM, 130 after Ctrl-C, as shells have it."""
-        assert self._noted is not None
-        return _EXIT_BASE + self._noted
+        """143 after TERM, or another process's word; 130 after Ctrl-C, as shells have it."""
+        return _EXIT_BASE + (self._noted or signal.SIGTERM)
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():

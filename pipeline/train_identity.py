@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pipeline.paths import PRETRAINED
 from transformer.files import sha256_file
 from transformer.model.config import ModelConfig
 from transformer.training.config import TrainConfig
@@ -17,34 +18,45 @@ CODE = (
     "pipeline/paths.py",
     "pipeline/train.py",
     "pipeline/train_resume.py",
+    "pipeline/train_start.py",
     "transformer/config.py",
     "transformer/files.py",
     "transformer/model",
+    "transformer/pretraining/__init__.py",
+    "transformer/pretraining/initialise.py",
+    "transformer/pretraining/store.py",
     "transformer/text/ids.py",
     "transformer/text/special_tokens.py",
     "transformer/text/tokenizer.py",
     "transformer/training",
 )
-# Params that change no weight and no row.
-_WITHOUT_EFFECT = {"save_every_seconds"}
+# Params that change no weight and no row, but for the order in which numbers are summed.
+_WITHOUT_EFFECT = {"save_every_seconds", "num_processes", "num_threads"}
 _HASH_CHARACTERS = 16
 
 
 def training_hash(config: TrainConfig, model_config: ModelConfig, ids: Path) -> str:
-    """A name for one training: equal only where every bit of the outcome is to be equal.
+    """A name for one training: equal only where the outcome is to be equal, but for rounding.
 
-    It covers params, the bytes of the ids, code, and what the last bits of a product depend on.
-    Call it once the number of threads is set.
+    It covers params, the bytes of the ids, code, and what else the last bits of a product depend
+    on; not how many processes and threads sum up the same numbers, which may change on the way.
 
     Args:
         config: the section `train`.
         model_config: the section `model`.
-        ids: the folder that is trained on.
+        ids: the folder that is trained on; the weights to begin with, if the config asks for them,
+            are those of the stage `pretrain`.
     """
+    folders = [ids] if config.initialise_from is None else [ids, PRETRAINED]
     facts = {
         "train": config.model_dump(exclude=_WITHOUT_EFFECT),
         "model": model_config.model_dump(),
-        "data": {path.name: sha256_file(path) for path in sorted(ids.iterdir())},
+        "data": {
+            path.name: sha256_file(path)
+            for folder in folders
+            if folder.is_dir()
+            for path in sorted(folder.iterdir())
+        },
         "code": {file.as_posix(): sha256_file(_ROOT / file) for file in code_files()},
         "machine": _machine(config.device),
     }
@@ -70,6 +82,5 @@ def _machine(device_name: str) -> dict[str, Any]:
     device = choose_device(device_name).type
     machine = {"torch": torch.__version__, "numpy": np.__version__, "device": device}
     if device == "cpu":
-        machine["threads"] = str(torch.get_num_threads())
         machine["instructions"] = torch.backends.cpu.get_cpu_capability()
     return machine

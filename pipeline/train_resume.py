@@ -1,20 +1,24 @@
 """A training that can be killed, and that the same command goes on with."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import torch
 import typer
 
+from pipeline.checkout import main_checkout
 from pipeline.resume_folder import InUseElsewhereError, hold_folder
 from pipeline.stop_signals import StopSignals
-from pipeline.tracking import main_checkout
 from pipeline.train_identity import training_hash
+from pipeline.train_ranks import is_orphan
 from transformer.model.config import ModelConfig
 from transformer.training.capture import SavedState
 from transformer.training.config import TrainConfig
+from transformer.training.distributed import Ranks
 from transformer.training.state_store import StateStore
 from transformer.training.stopping import TrainingStopped
 from transformer.training.trainer import Resume
@@ -32,31 +36,43 @@ class Resumable(NamedTuple):
 
 
 @contextmanager
-def resumable(config: TrainConfig, model_config: ModelConfig, ids: Path) -> Iterator[Resumable]:
+def resumable(
+    config: TrainConfig, model_config: ModelConfig, ids: Path, ranks: Ranks
+) -> Iterator[Resumable]:
     """Finds what an earlier process left of the same training, and keeps what this one leaves.
 
     TERM and Ctrl-C let the present step end, save, and leave with 143 or 130; a second one ends
-    the process in its usual way. Once the block is through, outputs written, the folder goes.
+    the process in its usual way. Once the block is through, outputs written, the folder goes. Of
+    several ranks the first one has the folder; all stop where one is asked to, or lost its
+    launcher.
 
     Raises:
-        ValueError: the same training is running here already.
+        ValueError: the same training is running here already, or the ranks' trainings differ.
     """
-    folder = main_checkout() / STATES / training_hash(config, model_config, ids)
+    name, parent = training_hash(config, model_config, ids), os.getppid()
+    ranks.require_same(name, "params, data, code, versions or kinds of processor")
     with StopSignals() as stop, ExitStack() as stack:
-        saver, handed = None, Resumable(Resume(is_stop_requested=stop.is_requested), None)
-        try:
-            stack.enter_context(hold_folder(folder))
-        except InUseElsewhereError as error:
-            _tell(f"warning: {error}; this one starts at the beginning, and can't be resumed")
-        else:
-            saver = _Saver(folder)
-            handed = Resumable(Resume(saver.load, saver.save, stop.is_requested), folder)
+
+        def is_stop_requested() -> bool:
+            return stop.is_requested() or is_orphan(parent)
+
+        saver, handed = None, Resumable(Resume(is_stop_requested=is_stop_requested), None)
+        folder = main_checkout() / STATES / name
+        if ranks.is_first:
+            try:
+                stack.enter_context(hold_folder(folder))
+            except InUseElsewhereError as error:
+                _tell(f"warning: {error}; this one starts at the beginning, and can't be resumed")
+            else:
+                saver = _Saver(folder, ranks.world_size)
+                handed = Resumable(Resume(saver.load, saver.save, is_stop_requested), folder)
         try:
             yield handed
         except TrainingStopped as stopped:
-            step = saver.step if saver is not None else 0
-            kept = f"the same command goes on from step {step}" if step else "nothing is saved"
-            _tell(f"Stopped after step {stopped.step} of {stopped.num_steps}; {kept}.")
+            if ranks.is_first:
+                step = saver.step if saver is not None else 0
+                kept = f"the same command goes on from step {step}" if step else "nothing is saved"
+                _tell(f"Stopped after step {stopped.step} of {stopped.num_steps}; {kept}.")
             raise typer.Exit(stop.exit_code) from None
         if saver is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -65,8 +81,9 @@ def resumable(config: TrainConfig, model_config: ModelConfig, ids: Path) -> Iter
 class _Saver:
     """Loads and saves, and tells of what the user should know."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, num_processes: int) -> None:
         self._store = StateStore(folder)
+        self._sums = {"processes": num_processes, "threads of each": torch.get_num_threads()}
         self.step = 0  # of the newest state
 
     def load(self) -> SavedState | None:
@@ -80,12 +97,19 @@ class _Saver:
             return None
         self.step = found.saved.step
         _tell(f"Going on from step {self.step}, saved as {found.path}")
+        for what, number in self._sums.items():
+            if found.saved.values.get(what, number) != number:
+                before = found.saved.values[what]
+                _tell(
+                    f"warning: {number} {what} take over from {before}, which sum in another "
+                    "order: the last digits will differ from those of an undisturbed training"
+                )
         return found.saved
 
     def save(self, saved: SavedState) -> None:
         """Saves a state; where that fails, as on a full disk, training goes on with a warning."""
         try:
-            self._store.save(saved)
+            self._store.save(saved._replace(values={**saved.values, **self._sums}))
             self.step = saved.step
         except OSError as error:
             _tell(f"warning: step {saved.step} can't be saved ({error}); a kill now costs more")

@@ -64,6 +64,12 @@ def translate(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per text.")] = False,
+    trace: Annotated[
+        bool,
+        typer.Option(
+            "--trace", help="Tell greedy search step by step; reads the checkpoint, loads PyTorch."
+        ),
+    ] = False,
     model: Annotated[Path, typer.Option(help="An exported translator's folder.")] = TRANSLATOR,
     device: Annotated[
         Literal["auto", "cpu", "cuda"], typer.Option(help="auto takes CUDA where it works.")
@@ -84,7 +90,21 @@ def translate(
 
     if sentences and file is not None:
         raise typer.BadParameter("give sentences or a file, not both", param_hint="--file")
+    if trace:
+        _refuse_with_trace(
+            {
+                "--json": as_json,
+                "--num-best": num_best > 1,
+                "--beam-size": beam_size not in (None, 1),
+                "--length-penalty": length_penalty is not None,
+                "--device": device == "cuda",
+                "--precision": precision not in ("auto", "float32"),
+            }
+        )
     try:
+        if trace:
+            _trace(model, sentences, file)
+            return
         translator = _load(model, device, num_threads, precision)
         options: dict[str, Any] = {"beam_size": beam_size, "num_best": num_best}
         options |= {"length_penalty": length_penalty, "patience": patience}
@@ -116,6 +136,25 @@ def translate(
         raise typer.Exit(141) from None  # as a shell reports a command that SIGPIPE ended
     except KeyboardInterrupt:
         raise typer.Exit(130) from None  # as a shell reports SIGINT
+
+
+def _refuse_with_trace(others: dict[str, bool]) -> None:
+    if given := [name for name, is_given in others.items() if is_given]:
+        raise typer.BadParameter(
+            "follows greedy search by PyTorch on the CPU, in float32, and prints text; it does not "
+            f"go with {', '.join(given)}",
+            param_hint="--trace",
+        )
+
+
+def _trace(model: Path, sentences: list[str] | None, file: Path | None) -> None:
+    from pipeline.trace import make_tracer
+
+    tracer, is_first = make_tracer(model), True
+    for _, texts in _read(sentences, file):
+        for text in texts:
+            typer.echo(("" if is_first else "\n") + tracer(text))
+            is_first = False
 
 
 def _load(

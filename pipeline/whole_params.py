@@ -9,6 +9,7 @@ from transformer.decoding.config import SearchConfig
 from transformer.decoding.evaluate_config import EvaluateConfig
 from transformer.export.config import ExportConfig
 from transformer.model.config import ModelConfig
+from transformer.pretraining.config import PretrainConfig
 from transformer.text.clean_config import CleanConfig
 from transformer.text.corpus_config import CorpusConfig
 from transformer.text.tokenize_config import TokenizeConfig
@@ -21,6 +22,7 @@ SECTIONS: dict[str, Any] = {
     "vocab": VocabConfig,
     "tokenize": TokenizeConfig,
     "model": ModelConfig,
+    "pretrain": PretrainConfig,
     "train": TrainConfig,
     "search": SearchConfig,
     "evaluate": EvaluateConfig,

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.params import read_params
 from pipeline.paths import PARAMS
-from pipeline.tracking import flatten
+from pipeline.tracking.flattening import flatten
 from pipeline.whole_params import check_values
 
 

@@ -13,7 +13,7 @@ from pipeline.experiments.results import (
     read_figures,
 )
 from pipeline.paths import PARAMS, REPORTS
-from pipeline.tracking import flatten
+from pipeline.tracking.flattening import flatten
 
 WORKSPACE = "workspace"
 _TRANSLATIONS = (REPORTS / "translations.csv").as_posix()

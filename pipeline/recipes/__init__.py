@@ -23,6 +23,19 @@ def list_recipes() -> list[tuple[str, str]]:
     return [(name, _read(name)[0]["summary"]) for name in _names()]
 
 
+def load_recipe(name: str) -> dict[str, Any]:
+    """The values of a recipe, its base's included. Raises ValueError if there is none."""
+    values: dict[str, Any] = _plain(_resolve(name))
+    return values
+
+
+def recipe_name(path: Path) -> str | None:
+    """The recipe that a params file was written from; None if it doesn't say, or it is unknown."""
+    first = path.read_text(encoding="utf-8").split("\n", 1)[0]
+    name = first.removeprefix(HEADER).split(" ", 1)[0] if first.startswith(HEADER) else ""
+    return name if name in _names() else None
+
+
 def make_params(name: str, changes: list[str]) -> str:
     """The whole text of `params.yaml` for a recipe with `key.path=value` changes.
 

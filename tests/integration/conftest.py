@@ -16,6 +16,7 @@ class Clone:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.variables: dict[str, str] = {}
         listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
         for name in subprocess.check_output(listed, cwd=ROOT, text=True).split("\0"):
             if name and (ROOT / name).is_file() and not name.startswith("reports/"):
@@ -37,7 +38,7 @@ class Clone:
         environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
         environment["PYTHONPATH"] = str(self.folder)
         environment["OMP_NUM_THREADS"] = "1"
-        return environment
+        return environment | self.variables
 
     def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Runs a command in the clone, with the clone's code, and returns what it printed."""

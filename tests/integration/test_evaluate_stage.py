@@ -2,10 +2,11 @@
 
 import csv
 import json
-from contextlib import contextmanager
 
 import pytest
 import torch
+
+from transformer.training.checkpoint import model_hash
 
 SOURCES = ["un chat dort .", "", "le chien " * 30 + ".", "Un  chat\u00a0dort !"]
 REFERENCES = ["A cat sleeps.", "", "The dog.", "A cat  sleeps!"]
@@ -24,20 +25,6 @@ evaluate:
   length_bins: [2, 6]
   num_attention_plots: 1
 """
-
-
-class Recorder:
-    def __init__(self):
-        self.logged = {}
-
-    def metrics(self, values):
-        self.logged |= values
-
-    def tags(self, values):
-        self.logged |= values
-
-    def artifact(self, path, folder):
-        assert path.exists()
 
 
 def fit(texts):
@@ -73,15 +60,13 @@ def project(tmp_path, monkeypatch):
     from transformer.training.checkpoint import CheckpointInfo, save_checkpoint
 
     monkeypatch.chdir(tmp_path)
-    recorder = Recorder()
+    tracked = []
 
-    @contextmanager
-    def join_run(model_hash, experiment):
-        assert len(model_hash) == 64
-        assert experiment == "toy"
-        yield recorder
+    def track_evaluation(model_hash):
+        bleu = json.loads((tmp_path / "reports/evaluate.json").read_text())["bleu"]
+        tracked.append((model_hash, bleu))
 
-    monkeypatch.setattr("pipeline.tracking.join_run", join_run)
+    monkeypatch.setattr("pipeline.tracking.evaluation.track_evaluation", track_evaluation)
     (tmp_path / "params.yaml").write_text(PARAMS)
     write_corpus(tmp_path / "data/raw", zip(SOURCES, REFERENCES, strict=True))
     plain = {"lowercase": False, "strip_punctuation": False}
@@ -107,7 +92,7 @@ def project(tmp_path, monkeypatch):
         config, *sizes, tokenizers.source.special, tokenizers.target.special, tokenizers.sha256
     )
     save_checkpoint(tmp_path / "models/checkpoint", Transformer(config, *sizes), info)
-    return recorder
+    return tracked
 
 
 def evaluate():
@@ -137,8 +122,7 @@ def test_every_sentence_is_translated_and_scored(project, tmp_path, capsys):
     assert rows[3]["source"] == "Un chat dort !"
     assert (rows[1]["translation"], rows[1]["score"]) == ("", "0.0")
     assert values["signatures"]["bleu"] in capsys.readouterr().out
-    assert project.logged["test.bleu"] == values["bleu"]
-    assert project.logged["search.beam_size"] == "3"
+    assert project == [(model_hash(tmp_path / "models/checkpoint"), values["bleu"])]
     pictures = list((tmp_path / "reports/attention").glob("*.png"))
     assert [picture.name for picture in pictures] == ["00000.png"]
 

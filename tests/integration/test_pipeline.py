@@ -39,7 +39,7 @@ def trained(clone):
 
 
 def test_one_command_runs_all_stages_and_the_translator_answers(trained):
-    stages = ["download", "clean", "vocab", "tokenize", "train", "evaluate", "export"]
+    stages = ["download", "clean", "vocab", "tokenize", "pretrain", "train", "evaluate", "export"]
     assert stages_run(trained.first) == stages
     answer = json.loads(trained.pipeline("translate", "--json", "Il vit au Japon.").stdout)
     assert answer["source"] == "Il vit au Japon."
@@ -55,7 +55,7 @@ def test_a_second_repro_runs_nothing(trained):
 
 def test_forced_again_it_gives_the_same_lock(trained):
     before = trained.read("dvc.lock")
-    assert len(stages_run(trained.dvc("repro", "--force").stdout)) == 7
+    assert len(stages_run(trained.dvc("repro", "--force").stdout)) == 8
     assert trained.read("dvc.lock") == before
 
 
@@ -64,25 +64,30 @@ def test_all_stages_of_a_model_share_one_mlflow_run(trained):
 
     client = MlflowClient(f"sqlite:///{trained.folder}/mlruns/mlflow.db")
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
-    by_hash = {}
-    for run in client.search_runs(experiments):
-        by_hash.setdefault(run.data.tags["model_hash"], []).append(run)
-    assert len(by_hash) == 1
-    newest = next(iter(by_hash.values()))[0]
+    runs = client.search_runs(experiments)
+    of_models = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
+    assert len({run.data.tags["model_hash"] for run in of_models}) == 1
+    newest = of_models[0]
+    (child,) = (r for r in runs if r.data.tags.get("mlflow.parentRunId") == newest.info.run_id)
+    assert child.info.run_name == "beam_size 2, length_penalty 1.0"
     assert newest.info.status == "FINISHED"
     assert newest.data.params["train.max_epochs"] == "2"
     assert len(newest.data.tags["git_commit"]) == 40
-    assert len(newest.inputs.dataset_inputs) == 2
+    assert newest.info.run_name.startswith("phrasebook, num_pairs 1500, ")
+    lock = trained.read("dvc.lock")
+    digests = {one.dataset.name: one.dataset.digest for one in newest.inputs.dataset_inputs}
+    assert digests.keys() == {"phrasebook", "phrasebook ids", "phrasebook test"}
+    for out, name in (("data/raw", "phrasebook"), ("data/ids", "phrasebook ids")):
+        assert re.search(rf"path: {out}\n +hash: md5\n +md5: {digests[name]}\n", lock)
     bleu = json.loads(trained.read("reports/evaluate.json"))["bleu"]
     assert newest.data.metrics["test.bleu"] == bleu
     assert {"train_loss", "valid_loss"} <= newest.data.metrics.keys()
     history = client.get_metric_history(newest.info.run_id, "valid_loss")
     assert len(history) == 2
-    assert {f.path for f in client.list_artifacts(newest.info.run_id)} >= {
-        "checkpoint",
-        "evaluate",
-        "translator",
-    }
+    folders = {file.path for file in client.list_artifacts(newest.info.run_id)}
+    assert folders >= {"attention", "curves", "data", "evaluate", "export"}
+    (version,) = client.search_model_versions()  # forced again, the same translator came out
+    assert version.name == "translator"
 
 
 def test_an_edit_elsewhere_reruns_nothing_before_it(trained):
@@ -100,9 +105,15 @@ def test_an_experiment_in_a_copy_is_tracked_in_the_main_checkout(trained):
     trained.dvc("exp", "run", "--temp", "-S", "train.learning_rate=1e-5")
     client = MlflowClient(f"sqlite:///{trained.folder}/mlruns/mlflow.db")
     (experiment,) = (e for e in client.search_experiments() if e.name == "phrasebook")
-    newest = client.search_runs([experiment.experiment_id])[0]
+    newest = next(
+        run
+        for run in client.search_runs([experiment.experiment_id])
+        if "model_hash" in run.data.tags
+    )
     assert float(newest.data.params["train.learning_rate"]) == 1e-5
-    assert newest.info.run_name.startswith(newest.data.tags["dvc_exp_name"])
+    assert newest.data.tags["dvc_exp_name"]
+    assert len(newest.data.tags["dvc_exp_baseline_rev"]) == 40
+    assert newest.data.tags["git_dirty"] == "false"
     assert {"test.bleu", "export.onnx_bleu", "export.int8_bleu"} <= newest.data.metrics.keys()
     assert "learning_rate: 0.004" in trained.read("params.yaml")
 

@@ -226,3 +226,10 @@ def test_it_works_where_only_the_base_dependencies_are_installed(make_translator
     command = [sys.executable, "-c", block, "translate", "--model", make_translator(), "un chat"]
     done = subprocess.run(command, capture_output=True, cwd=ROOT, check=False)
     assert output(done) == "UN CHAT\n"
+
+
+@pytest.mark.parametrize(
+    "option", [["--json"], ["--beam-size", "4"], ["--num-best", "2"], ["--precision", "int8"]]
+)
+def test_a_trace_goes_with_nothing_that_it_does_not_do(run, option):
+    assert option[0] in refusal(run("--trace", *option, "un"), status=2)

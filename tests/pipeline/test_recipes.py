@@ -84,7 +84,11 @@ def test_hand_edits_are_kept_unless_forced(tmp_path):
         ("phrasebook", "train.seed=one", r"train.seed = 'one': input should be a valid integer"),
         ("phrasebook", "model.num_heads=3", r"num_heads = 3 must divide d_model"),
         ("phrasebook", "train.max_steps=100", r"warmup_steps = 200 must be below max_steps = 100"),
-        ("phrasebook", "vocab.source={kind: word, size: 9, min_frequency: 1}", r"joint alone"),
+        (
+            "phrasebook",
+            "vocab.source={kind: word, boundary: sign, size: 9, min_frequency: 1}",
+            r"joint alone",
+        ),
         ("phrasebook", "tokenize.max_tokens=999", r"longer than model.max_positions = 256"),
     ],
 )
@@ -94,7 +98,7 @@ def test_bad_recipes_and_changes_are_refused(name, change, message):
 
 
 def test_tied_embeddings_need_a_joint_vocabulary():
-    word = "{kind: word, size: 999, min_frequency: 1}"
+    word = "{kind: word, boundary: sign, size: 999, min_frequency: 1}"
     vocab = f"vocab={{joint: null, source: {word}, target: {word}}}"
     with pytest.raises(ConfigError, match=r"model.tie_embeddings = 'all': needs vocab.joint"):
         make_params("phrasebook", [vocab])

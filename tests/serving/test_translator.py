@@ -82,6 +82,12 @@ def test_a_long_text_is_split_at_sentence_ends_and_joined(translator):
     assert answers[1][0].score == pytest.approx(-0.14)
 
 
+def test_sentences_are_joined_without_spaces_where_the_language_has_none(make_translator):
+    translator = Translator(make_translator(target_language="zh-Hans"), "cpu", num_threads=1)
+    answers = translator.translate(["Un chat dort. Deux chien! Trois chat dort?"])
+    assert texts_of(answers) == ["UN CHAT DORT .DEUX CHIEN !TROIS CHAT DORT ?"]
+
+
 def test_a_text_of_the_very_limit_is_not_split(translator):
     text = "un . un . un . un"  # with the end mark 8 tokens
     assert texts_of(translator.translate([text])) == [text.upper()]

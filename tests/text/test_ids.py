@@ -22,7 +22,7 @@ VALID = [("un chat noir et blanc", "a black cat"), ("", "no")]
 
 @pytest.fixture(scope="module")
 def pair() -> TokenizerPair:
-    spec = WordSpec(kind="word", size=100, min_frequency=1)
+    spec = WordSpec(kind="word", boundary="sign", size=100, min_frequency=1)
     sources, targets = zip(*TRAIN, *VALID, strict=True)
     return TokenizerPair(fit_tokenizer(spec, sources), fit_tokenizer(spec, targets))
 

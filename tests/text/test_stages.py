@@ -90,7 +90,7 @@ def test_from_a_table_to_ids_the_same_each_time(
 def test_a_change_of_vocabulary_leaves_no_old_file(folder: Path) -> None:
     for stage in STAGES[:3]:
         stage()
-    word = "{kind: word, size: 50, min_frequency: 1}"
+    word = "{kind: word, boundary: sign, size: 50, min_frequency: 1}"
     text = PARAMS.replace("{kind: bpe, size: 300, min_frequency: 2}", "null")
     text = text.replace("source: null\n  target: null", f"source: {word}\n  target: {word}")
     (folder / "params.yaml").write_text(text)

@@ -23,7 +23,7 @@ def bpe() -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def word() -> Tokenizer:
-    return fit_tokenizer(WordSpec(kind="word", size=30, min_frequency=1), TEXTS)
+    return fit_tokenizer(WordSpec(kind="word", boundary="sign", size=30, min_frequency=1), TEXTS)
 
 
 def bert(words: dict[str, int] | None = None, **changes: Any) -> str:

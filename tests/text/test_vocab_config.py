@@ -9,7 +9,7 @@ from transformer.config import parse_section
 from transformer.text.vocab_config import VocabConfig
 
 BPE = {"kind": "bpe", "size": 1000, "min_frequency": 2}
-WORD = {"kind": "word", "size": 100, "min_frequency": 1}
+WORD = {"kind": "word", "boundary": "sign", "size": 100, "min_frequency": 1}
 HUB = {"kind": "pretrained", "name": "bert-base-cased", "revision": None}
 
 

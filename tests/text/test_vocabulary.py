@@ -18,6 +18,7 @@ from transformer.text.special_tokens import SPECIAL_TOKENS
 from transformer.text.tokenizer import Tokenizer
 from transformer.text.vocab_config import (
     BpeSpec,
+    CharacterSpec,
     PretrainedSpec,
     TokenizerSpec,
     UnigramSpec,
@@ -29,8 +30,14 @@ from transformer.text.vocabulary_statistics import describe
 
 BPE = BpeSpec(kind="bpe", size=500, min_frequency=2)
 UNIGRAM = UnigramSpec(kind="unigram", size=400)
-WORD = WordSpec(kind="word", size=60, min_frequency=1)
-SPECS: dict[str, TokenizerSpec] = {"bpe": BPE, "unigram": UNIGRAM, "word": WORD}
+WORD = WordSpec(kind="word", boundary="sign", size=60, min_frequency=1)
+CHARACTER = CharacterSpec(kind="character", size=99, min_frequency=1)
+SPECS: dict[str, TokenizerSpec] = {
+    "bpe": BPE,
+    "unigram": UNIGRAM,
+    "word": WORD,
+    "character": CHARACTER,
+}
 SUBJECTS = ["L'homme", "Une femme", "Le petit garçon", "She", "The old man", "We"]
 VERBS = ["mange", "n'a pas vu", "regarde", "eats", "didn't see", "watches"]
 OBJECTS = ["l'eau.", "d'un ami !", "du pain, hier ?", "12 apples…", "the sea.", "it."]
@@ -42,7 +49,7 @@ def fitted() -> dict[str, Tokenizer]:
     return {kind: fit_tokenizer(spec, TEXTS) for kind, spec in SPECS.items()}
 
 
-TRICKY = "aé '’.…!?<>/▁Ġ#\u0301\u200d\u00a0日👩"
+TRICKY = "aé '’.…!?<>/▁Ġ#\u0301\u200d\u00a0日本カーไ👩"
 ODD = st.text(st.one_of(st.characters(), st.sampled_from(TRICKY)))
 
 
@@ -55,11 +62,32 @@ def test_normalised_text_comes_back_whole(fitted: dict[str, Tokenizer], text: st
         assert fitted[kind].decode(ids) == text
 
 
-@given(st.text(st.sampled_from("aé '.!<>/▁\u0301日")))
-def test_known_words_come_back_whole(text: str) -> None:
+@given(st.text(st.sampled_from("aé '.!<>/▁\u0301日カー")))
+def test_known_words_and_characters_come_back_whole(text: str) -> None:
     text = normalise(text, lowercase=False, strip_punctuation=False)
-    tokenizer = fit_tokenizer(WordSpec(kind="word", size=1000, min_frequency=1), [text])
-    assert tokenizer.decode(tokenizer.encode(text)) == text
+    for spec in (
+        WordSpec(kind="word", boundary="sign", size=1000, min_frequency=1),
+        CharacterSpec(kind="character", size=1000, min_frequency=1),
+    ):
+        tokenizer = fit_tokenizer(spec, [text])
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_characters_stand_alone_and_a_rare_one_is_unknown() -> None:
+    spec = CharacterSpec(kind="character", size=99, min_frequency=2)
+    tokenizer = fit_tokenizer(spec, ["我 爱 你我爱你", "她"])
+    assert tokenizer.pieces(tokenizer.encode("我爱她 你")) == ["我", "爱", "<unk>", "▁", "你"]
+    assert tokenizer.size == len(SPECIAL_TOKENS) + 4
+
+
+def test_a_script_without_spaces_has_none_before_its_first_word() -> None:
+    """So a piece of Chinese is one piece, wherever it stands."""
+    spec = BpeSpec(kind="bpe", size=300, min_frequency=2)
+    tokenizer = fit_tokenizer(spec, ["我们好，我们好，", "我们好，"])
+    assert tokenizer.pieces(tokenizer.encode("我们好，我们好")) == ["我们好", "，", "我们好"]
+    mixed = "Tom说：“OK，我们好。”"
+    assert tokenizer.decode(tokenizer.encode(mixed)) == mixed
+    assert "我们好" in tokenizer.pieces(tokenizer.encode("Tom我们好"))
 
 
 @pytest.mark.parametrize("kind", SPECS)
@@ -70,7 +98,9 @@ def test_training_text_comes_back_whole(fitted: dict[str, Tokenizer], kind: str)
 
 def test_words_signs_and_digits_are_told_apart() -> None:
     text = "« L'homme d'à côté n'a pas dit « aujourd'hui » : 12 x... don't! »"
-    tokenizer = fit_tokenizer(WordSpec(kind="word", size=1000, min_frequency=1), [text])
+    tokenizer = fit_tokenizer(
+        WordSpec(kind="word", boundary="sign", size=1000, min_frequency=1), [text]
+    )
     assert tokenizer.pieces(tokenizer.encode(text)) == [
         "▁«",
         "▁L'",
@@ -95,15 +125,26 @@ def test_words_signs_and_digits_are_told_apart() -> None:
     ]
 
 
+def test_words_may_end_at_spaces_alone() -> None:
+    text = "l'homme a 12 ans, dit-il"
+    spec = WordSpec(kind="word", boundary="space", size=99, min_frequency=1)
+    tokenizer = fit_tokenizer(spec, [text])
+    pieces = ["▁l'homme", "▁a", "▁12", "▁ans,", "▁dit-il"]
+    assert tokenizer.pieces(tokenizer.encode(text)) == pieces
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
 def test_the_rarest_words_are_unknown_beyond_the_size() -> None:
-    spec = WordSpec(kind="word", size=len(SPECIAL_TOKENS) + 1, min_frequency=1)
+    spec = WordSpec(kind="word", boundary="sign", size=len(SPECIAL_TOKENS) + 1, min_frequency=1)
     tokenizer = fit_tokenizer(spec, ["often often rare"])
     assert tokenizer.size == spec.size
     assert tokenizer.decode(tokenizer.encode("often rare often")) == "often <unk> often"
 
 
 def test_words_below_the_minimum_are_unknown() -> None:
-    tokenizer = fit_tokenizer(WordSpec(kind="word", size=99, min_frequency=2), ["often often rare"])
+    tokenizer = fit_tokenizer(
+        WordSpec(kind="word", boundary="sign", size=99, min_frequency=2), ["often often rare"]
+    )
     assert tokenizer.size == len(SPECIAL_TOKENS) + 1
 
 
@@ -214,7 +255,9 @@ def test_joint_is_fitted_on_both_sides_and_separate_on_its_own(tmp_path: Path) -
 
 
 def test_statistics_count_by_hand() -> None:
-    tokenizer = fit_tokenizer(WordSpec(kind="word", size=99, min_frequency=1), ["a b. c"])
+    tokenizer = fit_tokenizer(
+        WordSpec(kind="word", boundary="sign", size=99, min_frequency=1), ["a b. c"]
+    )
     found = describe(tokenizer, ["a b. x.", "y z"])  # pieces: a, b, ., <unk>, .; <unk>, <unk>
     assert (found.words, found.pieces) == (5, 7)
     assert found.pieces_per_word == 1.4

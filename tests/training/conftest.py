@@ -9,6 +9,7 @@ from transformer.model.config import ModelConfig
 from transformer.text.ids import Ids, IdsMeta
 from transformer.text.special_tokens import SpecialIds
 from transformer.training.config import TrainConfig
+from transformer.training.reporting import Speed, TrainRow, ValidRow
 
 VOCAB_SIZE = 20
 SPECIAL = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
@@ -49,15 +50,20 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture(scope="session")
-def copy_ids() -> Ids:
+def make_copy_ids() -> Ids:
+    """A corpus on which a model learns to copy."""
     meta = IdsMeta(VOCAB_SIZE, VOCAB_SIZE, SPECIAL, SPECIAL, True, "<u2", 16, "abc", {})
     train: Any = copies(400, seed=1)
     valid: Any = copies(40, seed=2)
     return Ids(train, valid, meta)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def copy_ids() -> Ids:
+    return make_copy_ids()
+
+
+@pytest.fixture(scope="session")
 def model_config() -> ModelConfig:
     return ModelConfig(
         num_encoder_layers=1,
@@ -78,18 +84,21 @@ def model_config() -> ModelConfig:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def train_config() -> Callable[..., TrainConfig]:
     """A small config; keyword arguments replace fields."""
 
     def make(**changes: Any) -> TrainConfig:
         values: dict[str, Any] = {
+            "initialise_from": None,
             "seed": 1,
             "device": "cpu",
             "precision": "float32",
+            "num_processes": 1,
             "num_threads": None,
             "compile": False,
             "batch_tokens": 128,
+            "batch_sentences": None,
             "gradient_accumulation": 1,
             "max_epochs": 100,
             "max_steps": 12,
@@ -107,6 +116,7 @@ def train_config() -> Callable[..., TrainConfig]:
             "validate_every_steps": 4,
             "early_stopping_patience": None,
             "average_checkpoints": 1,
+            "accuracy_steps": None,
             "log_every_steps": 5,
             "save_every_seconds": 60.0,
         }
@@ -118,3 +128,28 @@ def train_config() -> Callable[..., TrainConfig]:
 @pytest.fixture
 def memory_pairs() -> type[MemoryPairs]:
     return MemoryPairs
+
+
+class Speeds:
+    """A reporter that keeps the first step and the speeds that it hears of."""
+
+    def __init__(self) -> None:
+        self.start: int | None = None
+        self.heard: list[tuple[int, Speed]] = []
+
+    def on_start(self, num_steps: int, num_parameters: int, step: int) -> None:
+        self.start = step
+
+    def on_log(self, row: TrainRow, speed: Speed) -> None:
+        self.heard.append((row.step, speed))
+
+    def on_validation(self, row: ValidRow) -> None:
+        pass
+
+    def on_end(self) -> None:
+        pass
+
+
+@pytest.fixture
+def speeds() -> Speeds:
+    return Speeds()

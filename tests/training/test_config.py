@@ -16,6 +16,8 @@ from transformer.training.config import TrainConfig
             r"schedule.minimum = 0.1 is above learning_rate = 0.001",
         ),
         ({"validate_every_steps": 13}, r"validate_every_steps = 13 is above max_steps = 12"),
+        ({"batch_sentences": 32}, r"batch_tokens = 128, batch_sentences = 32: set one of them"),
+        ({"batch_tokens": None}, r"batch_tokens = null, batch_sentences = null: set one"),
         ({"schedule": {"kind": "cosine"}}, r"train.schedule.kind = 'cosine': allowed are 'noam'"),
         ({"learning_rate": "1e-5"}, r"train.learning_rate = '1e-5'"),
         ({"precision": "float16"}, r"train.precision = 'float16'.*'bfloat16'"),

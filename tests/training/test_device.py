@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from transformer.training import device
 from transformer.training.device import autocast, choose_device, choose_precision
 
 
@@ -23,3 +24,20 @@ def test_auto_precision_is_float32_on_a_cpu():
 def test_products_run_in_the_precision(dtype):
     with autocast(torch.device("cpu"), dtype):
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("num_threads", "num_processes", "set_to"),
+    [(None, 1, []), (None, 2, [4]), (None, 99, [1]), (3, 2, [3])],
+)
+def test_processes_share_the_cores_unless_told_otherwise(
+    monkeypatch, num_threads, num_processes, set_to
+):
+    threads = []
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    monkeypatch.setattr(device, "_num_cores", lambda: 8)
+    for other in ("set_flush_denormal", "set_float32_matmul_precision"):
+        monkeypatch.setattr(torch, other, lambda _: None)
+    monkeypatch.setattr(device.ctypes, "CDLL", lambda _: None)  # no allocator to tune
+    device.tune_process(num_threads, num_processes)
+    assert threads == set_to

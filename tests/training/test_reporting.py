@@ -31,11 +31,18 @@ def test_a_curve_has_a_header_and_no_timings(tmp_path):
 def test_the_bar_shows_loss_speed_with_validation(capsys):
     bar = ProgressBar()
     bar.on_start(10, 99, 0)
-    bar.on_log(TrainRow(5, 1.25, 0.001, 2.0), Speed(12_345.0, 1.0))
+    bar.on_log(TrainRow(5, 1.25, 0.001, 2.0), Speed(12_345.0, 1.0, 0.05, 0.456, 2**30, 0.1))
     bar.on_validation(ValidRow(10, 1.5, math.exp(1.5), 0.25))
     bar.on_end()
     shown = capsys.readouterr().err
-    for part in ("10/10", "loss=1.250", "tokens/s=12,345", "valid=1.500", "accuracy=0.250"):
+    for part in (
+        "10/10",
+        "loss=1.250",
+        "tokens/s=12,345",
+        "of peak=46%",
+        "valid=1.500",
+        "accuracy=0.250",
+    ):
         assert part in shown
 
 

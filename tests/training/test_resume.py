@@ -1,7 +1,9 @@
 """A training that was stopped, or lost steps, ends as one that ran through: byte for byte."""
 
 import pytest
+import torch
 
+from transformer.training import loader
 from transformer.training.batching import BatchPlan
 from transformer.training.checkpoint import save_checkpoint
 from transformer.training.state_store import StateStore
@@ -30,6 +32,11 @@ VARIANTS = {
         "schedule": {"kind": "noam", "warmup_steps": 4},
         "batch_tokens": 512,
         "clip_norm": None,
+    },
+    "so many sentences, with the accuracy of epochs": {
+        "batch_tokens": None,
+        "batch_sentences": 80,
+        "accuracy_steps": 3,
     },
     "no row until the end": {"log_every_steps": 100, "validate_every_steps": None},
 }
@@ -107,6 +114,20 @@ def test_stopped_after_any_step_it_ends_as_if_it_ran_through(
         assert outcome(result, tmp_path / f"{name} result") == whole
 
 
+def test_with_two_threads_too_it_ends_as_if_it_ran_through(
+    tmp_path, config_of, model_config, copy_ids
+):
+    torch.set_num_threads(2)  # and back after it, see conftest.py
+    # Large enough for PyTorch to share out its products, norms, sums and the optimizer's step.
+    config = config_of("plain", batch_tokens=512, max_steps=5)
+    model_config = model_config.model_copy(update={"d_model": 128, "d_ff": 256, "num_heads": 4})
+    whole = outcome(train_model(config, model_config, copy_ids), tmp_path / "whole")
+    killed = train_with_kills(tmp_path / "a", [2, 1], "stop", config, model_config, copy_ids)
+    started_at, result = exhaust(killed)
+    assert started_at == [0, 2, 3]
+    assert outcome(result, tmp_path / "result") == whole
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_killed_with_steps_lost_it_ends_as_if_it_ran_through(
     variant, tmp_path, config_of, model_config, copy_ids, monkeypatch
@@ -128,14 +149,18 @@ def test_killed_with_steps_lost_it_ends_as_if_it_ran_through(
     assert outcome(result, tmp_path / "result") == whole
 
 
-def test_no_batch_is_lost_or_seen_twice(tmp_path, config_of, model_config, copy_ids, monkeypatch):
+@pytest.mark.parametrize("num_ahead", [0, 1, 3])
+def test_no_batch_is_lost_or_seen_twice(
+    num_ahead, tmp_path, config_of, model_config, copy_ids, monkeypatch
+):
+    monkeypatch.setitem(loader._NUM_AHEAD, "cpu", num_ahead)
     config = config_of("noam, over the end of an epoch")
     seen = []
     step = Trainer._step
 
-    def watch(trainer, indices):
-        seen.append(indices.tolist())
-        step(trainer, indices)
+    def watch(trainer, batch):
+        seen.append(batch.indices.tolist())
+        step(trainer, batch)
 
     monkeypatch.setattr(Trainer, "_step", watch)
     killed = train_with_kills(tmp_path, [2, 7, 1], "stop", config, model_config, copy_ids)
@@ -194,23 +219,9 @@ def test_what_is_not_finite_is_never_saved(train_config, model_config, copy_ids,
     assert [state.step for state in saved] == [1, 2]
 
 
-def test_speed_and_time_leave_out_what_was_lost(tmp_path, train_config, model_config, copy_ids):
-    class Speeds:
-        def __init__(self):
-            self.heard, self.start = [], None
-
-        def on_start(self, num_steps, num_parameters, step):
-            self.start = step
-
-        def on_log(self, row, speed):
-            self.heard.append((row.step, speed))
-
-        def on_validation(self, row):
-            pass
-
-        def on_end(self):
-            pass
-
+def test_speed_and_time_leave_out_what_was_lost(
+    tmp_path, train_config, model_config, copy_ids, speeds
+):
     store = StateStore(tmp_path)
     config = train_config(max_steps=8, log_every_steps=1)
     with pytest.raises(TrainingStopped):
@@ -222,7 +233,6 @@ def test_speed_and_time_leave_out_what_was_lost(tmp_path, train_config, model_co
         )
     saved = store.load().saved
     saved.values["seconds"] = 1000.0
-    speeds = Speeds()
     train_model(config, model_config, copy_ids, [speeds], Resume(lambda: saved))
     assert speeds.start == 5
     assert [step for step, _ in speeds.heard] == [6, 7, 8]

@@ -7,6 +7,7 @@ import torch
 from transformer.training.averaging import model_weights
 from transformer.training.batching import BatchPlan, make_batch
 from transformer.training.checkpoint import save_checkpoint
+from transformer.training.sentence_batches import make_plan
 from transformer.training.trainer import DivergedError, Trainer, mask_seed, train_model
 from transformer.training.validation import hidden_states
 
@@ -178,21 +179,25 @@ def test_what_is_not_finite_stops_training_with_step_batch_rate(
 def test_out_of_memory_is_told_with_the_batch_and_what_to_lower(
     train_config, model_config, copy_ids, monkeypatch
 ):
-    trainer = Trainer(train_config(), model_config, copy_ids)
+    trainer = Trainer(train_config(gradient_accumulation=4), model_config, copy_ids)
     loss = trainer._loss
+    shapes = []
 
     def full(batch):
         if trainer.state.step == 2:
-            raise torch.OutOfMemoryError("CUDA out of memory")
+            shapes.append((*batch.source.shape, batch.target.shape[1]))
+            if len(shapes) == 4:  # the longest sentences, in the last part
+                raise torch.OutOfMemoryError("CUDA out of memory")
         return loss(batch)
 
     monkeypatch.setattr(trainer, "_loss", full)
-    with pytest.raises(
-        ValueError,
-        match=r"out of memory at step 3, batch of \d+ pairs, up to \d+ source and \d+ target "
-        r"tokens; lower train.batch_tokens = 128 and raise train.gradient_accumulation",
-    ):
+    with pytest.raises(ValueError, match="out of memory at step 3") as caught:
         trainer.run()
+    pairs, source, target = max(shapes, key=lambda shape: shape[0] * (shape[1] + shape[2]))
+    assert (
+        f"batch of {pairs} pairs, up to {source} source and {target} target tokens; lower "
+        "train.batch_tokens = 128 and raise train.gradient_accumulation = 4 by the same factor"
+    ) in str(caught.value)
 
 
 def test_bfloat16_trains_too(train_config, model_config, copy_ids):
@@ -245,3 +250,46 @@ def test_a_tiny_model_learns_to_copy(train_config, model_config, copy_ids):
     model = model_config.model_copy(update={"dropout": 0.0, "num_encoder_layers": 2})
     result = train_model(config, model, copy_ids)
     assert result.valid_rows[-1].accuracy > 0.95
+
+
+def test_accuracy_is_the_mean_over_the_last_steps_of_each_epoch(
+    train_config, model_config, copy_ids
+):
+    """Held against the model itself: at such a rate it stays as it began, and nothing drops out."""
+    config = train_config(
+        batch_tokens=None, batch_sentences=64, accuracy_steps=3, learning_rate=1e-12, max_steps=16
+    )  # 400 pairs: 7 steps an epoch, the last of 16 pairs
+    plain = model_config.model_copy(update={"dropout": 0.0})
+    trainer = Trainer(config, plain, copy_ids)
+    model, pairs, meta = trainer.state.model, copy_ids.train, copy_ids.meta
+    plan = make_plan(config, pairs.source_lengths, pairs.target_lengths)
+    expected = {}
+    for epoch in (0, 1):
+        shares = []
+        for indices in list(plan.epoch(epoch))[-3:]:
+            batch = make_batch(pairs, indices, *(meta.source.pad_id, meta.target.pad_id), 2)
+            with torch.no_grad():
+                logits = model.project(hidden_states(model, batch))
+            shares.append((logits.argmax(1) == batch.labels).float().mean().item())
+        expected[f"epoch_{epoch + 1}"] = round(sum(shares) / 3, 6)
+    assert trainer.run().summary["train_accuracy"] == pytest.approx(expected, abs=1e-5)
+    assert len({*expected.values()}) == 2
+
+
+def test_measuring_accuracy_changes_nothing_else(train_config, model_config, copy_ids):
+    plain, measured = (
+        train_model(train_config(accuracy_steps=steps), model_config, copy_ids)
+        for steps in (None, 1)
+    )
+    assert_same_weights(plain.model, measured.model, rtol=0, atol=0)
+    assert measured.train_rows == plain.train_rows
+    assert "train_accuracy" not in plain.summary
+
+
+def test_dropout_is_on_while_accuracy_is_measured(train_config, model_config, copy_ids):
+    def accuracy(dropout):
+        config = train_config(accuracy_steps=9, learning_rate=1e-12, max_steps=40)
+        model = model_config.model_copy(update={"dropout": dropout})
+        return train_model(config, model, copy_ids).summary["train_accuracy"]["epoch_1"]
+
+    assert accuracy(0.0) != accuracy(0.5)

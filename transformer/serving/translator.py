@@ -24,6 +24,8 @@ SATURATION = (
     "int8 products saturate on this processor, which has no VNNI instructions: translations may be "
     "worse than the card says; precision = 'float32' is exact"
 )
+# Languages that put no space between two sentences: Chinese, Japanese, Thai.
+UNSPACED_LANGUAGES = ("zh", "ja", "th")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,8 @@ class Translator:
         """Translates texts of any length, best translations first.
 
         A text longer than the model holds is split at its sentence ends; the translations are
-        joined by spaces. Only the best one is offered then, since the n-best lists of sentences
-        don't make an n-best list of their text.
+        joined by spaces, where the target language has them. Only the best one is offered then,
+        since the n-best lists of sentences don't make an n-best list of their text.
 
         Args:
             texts: plain text in the source language. One that is empty, or is nothing after
@@ -163,7 +165,9 @@ class Translator:
             for row, answer in zip(batch, answers, strict=True):
                 translations[row] = answer
         remaining = iter(translations)
-        return [_join([next(remaining) for _ in of_text]) for of_text in pieces]
+        language = self.card.target_language.replace("_", "-").partition("-")[0]
+        gap = "" if language in UNSPACED_LANGUAGES else " "
+        return [_join([next(remaining) for _ in of_text], gap) for of_text in pieces]
 
     def _check_options(self, beam_size: int, num_best: int, ranking: Ranking) -> None:
         largest = self.card.target_vocab_size // 2
@@ -268,7 +272,7 @@ class Translator:
         return answers
 
 
-def _join(pieces: list[list[Translation]]) -> list[Translation]:
+def _join(pieces: list[list[Translation]], gap: str) -> list[Translation]:
     if not pieces:
         return [Translation("", 0.0, True)]
     if len(pieces) == 1:
@@ -276,7 +280,7 @@ def _join(pieces: list[list[Translation]]) -> list[Translation]:
     best = [piece[0] for piece in pieces]
     return [
         Translation(
-            " ".join(translation.text for translation in best),
+            gap.join(translation.text for translation in best),
             sum(translation.score for translation in best) / len(best),
             all(translation.is_complete for translation in best),
         )

@@ -30,12 +30,25 @@ class UnigramSpec(Section):
 
 
 class WordSpec(Section):
-    """Whole words, signs and digits; everything else is `<unk>`."""
+    """Whole words; everything else is `<unk>`."""
 
     kind: Literal["word"]
+    # Where a word ends. space: at spaces alone. sign: at signs and digits too, which are words of
+    # their own, and after an apostrophe but for short endings ("l'|homme", "don't").
+    boundary: Literal["space", "sign"]
     # The most words, special tokens included; the most frequent are kept.
     size: int = Field(gt=len(SPECIAL_TOKENS))
     # Words that are rarer than this are left out.
+    min_frequency: int = Field(ge=1)
+
+
+class CharacterSpec(Section):
+    """Single characters (Unicode code points), spaces too; everything else is `<unk>`."""
+
+    kind: Literal["character"]
+    # The most characters, special tokens included; the most frequent are kept.
+    size: int = Field(gt=len(SPECIAL_TOKENS))
+    # Characters that are rarer than this are left out.
     min_frequency: int = Field(ge=1)
 
 
@@ -59,7 +72,7 @@ class PretrainedSpec(Section):
 
 
 TokenizerSpec = Annotated[
-    BpeSpec | UnigramSpec | WordSpec | PretrainedSpec, Field(discriminator="kind")
+    BpeSpec | UnigramSpec | WordSpec | CharacterSpec | PretrainedSpec, Field(discriminator="kind")
 ]
 
 

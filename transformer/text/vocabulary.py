@@ -14,6 +14,7 @@ from transformer.text.special_tokens import SPECIAL_TOKENS, UNK
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 from transformer.text.vocab_config import (
     BpeSpec,
+    CharacterSpec,
     PretrainedSpec,
     TokenizerSpec,
     UnigramSpec,
@@ -22,10 +23,15 @@ from transformer.text.vocab_config import (
 )
 
 _BATCH_TEXTS = 8192
+# Scripts that put no space between words, with the mark of a long vowel, which has no script.
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_SPACED = rf"[\p{{L}}\p{{M}}&&[^{_UNSPACED}]]"
 # A text falls into words, digits and signs, each with the space before it. An apostrophe stays
 # with the word before it; what follows does too when it is short: "l'|homme", "d'un", "don't".
+# In a script without spaces the text up to the next sign counts as one word.
 _PIECES = (
-    r" ?[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]{1,2}(?![\p{L}\p{M}]))*(?:['’](?=\p{L}))?"
+    rf" ?{_SPACED}+(?:['’]{_SPACED}{{1,2}}(?!{_SPACED}))*(?:['’](?={_SPACED}))?"
+    rf"| ?[{_UNSPACED}]+"
     r"| ?\p{N}"
     r"| ?([^\s\p{L}\p{M}\p{N}])\1*"  # a run of one sign, such as an ellipsis
     r"|\s"
@@ -55,8 +61,8 @@ def fit_tokenizer(spec: TokenizerSpec, texts: Iterable[str]) -> Tokenizer:
     """Fits a tokenizer on normalised text; a pretrained one is fetched, and sees no text.
 
     The same text gives the same tokenizer, byte for byte, whatever the number of threads.
-    `decode(encode(text)) == text` for every normalised text (kind `word`: every one without
-    unknown words).
+    `decode(encode(text)) == text` for every normalised text (kinds `word` and `character`: every
+    one without unknowns).
 
     Raises:
         ValueError: a pretrained tokenizer can't be had, or lacks special tokens.
@@ -68,6 +74,8 @@ def fit_tokenizer(spec: TokenizerSpec, texts: Iterable[str]) -> Tokenizer:
             return _fit_unigram(spec, texts)
         case WordSpec():
             return _fit_words(spec, texts)
+        case CharacterSpec():
+            return _fit_characters(spec, texts)
         case PretrainedSpec():
             return _fetch(spec)
 
@@ -123,10 +131,23 @@ def settle_unigram(vocabulary: list[list[Any]]) -> list[list[Any]]:
 
 def _fit_words(spec: WordSpec, texts: Iterable[str]) -> Tokenizer:
     fast = _empty(models.WordLevel({UNK: 1}, unk_token=UNK))
+    if spec.boundary == "space":
+        fast.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(r" ?[^ ]+| "), "isolated")
     # A word carries the space before it; an unknown one does not tell, and mostly had one.
     fast.decoder = decoders.Sequence(
         [decoders.Replace(UNK, " " + UNK), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
     )
+    return _fit_word_level(fast, spec, texts)
+
+
+def _fit_characters(spec: CharacterSpec, texts: Iterable[str]) -> Tokenizer:
+    fast: Any = tokenizers.Tokenizer(models.WordLevel({UNK: 1}, unk_token=UNK))
+    fast.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(r"[\s\S]"), "isolated")
+    fast.decoder = decoders.Fuse()
+    return _fit_word_level(fast, spec, texts)
+
+
+def _fit_word_level(fast: Any, spec: WordSpec | CharacterSpec, texts: Iterable[str]) -> Tokenizer:
     trainer = trainers.WordLevelTrainer(
         vocab_size=spec.size,
         min_frequency=spec.min_frequency,
@@ -156,8 +177,14 @@ def _fetch(spec: PretrainedSpec) -> Tokenizer:
 
 def _empty(model: Any) -> Any:
     fast: Any = tokenizers.Tokenizer(model)
-    # The first word gets a space too, so it is the same word as in the middle of a text.
-    fast.normalizer = normalizers.Prepend(" ")
+    # The first word gets a space too, so it is the same word as in the middle of a text: there
+    # one stands before it, but in scripts without spaces.
+    fast.normalizer = normalizers.Sequence(
+        [
+            normalizers.Prepend(" "),
+            normalizers.Replace(tokenizers.Regex(rf"\A (?=[{_UNSPACED}])"), ""),
+        ]
+    )
     fast.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(_PIECES), "isolated")
     return fast
 

@@ -5,7 +5,7 @@ Lengths count end marks. A slot is one position of a padded batch, real or not.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -43,16 +43,19 @@ class Batch(NamedTuple):
         """The batch on `device`; from pinned memory, without waiting, if that is a GPU."""
         if device.type == "cpu":
             return self
+        return self.pinned()._map(lambda x: x.to(device, non_blocking=True))
 
-        def copy(x: Tensor) -> Tensor:
-            return x.pin_memory().to(device, non_blocking=True)
+    def pinned(self) -> "Batch":
+        """The batch in memory that a GPU copies from by itself."""
+        return self._map(lambda x: x if x.is_pinned() else x.pin_memory())
 
+    def _map(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         return Batch(
-            source=copy(self.source),
-            source_mask=None if self.source_mask is None else copy(self.source_mask),
-            target=copy(self.target),
-            labels=copy(self.labels),
-            real_positions=None if self.real_positions is None else copy(self.real_positions),
+            source=change(self.source),
+            source_mask=None if self.source_mask is None else change(self.source_mask),
+            target=change(self.target),
+            labels=change(self.labels),
+            real_positions=None if self.real_positions is None else change(self.real_positions),
         )
 
 
@@ -80,6 +83,7 @@ class BatchPlan:
         """
         self._source_lengths, self._target_lengths = source_lengths, target_lengths
         self._seed = seed
+        self.batch_tokens = batch_tokens
         turn = np.where(source_lengths % 2 == 0, target_lengths, -target_lengths)
         self._cells = np.lexsort((turn, source_lengths))
         self._bounds = _cut(source_lengths[self._cells], target_lengths[self._cells], batch_tokens)

@@ -26,13 +26,14 @@ class SavedState(NamedTuple):
 
 def capture(state: TrainState) -> SavedState:
     """The state as it is. On a CPU the tensors are not copies: use them before the next step."""
-    present = {}
+    present: dict[str, Tensor] = {}
     for name, parameter in state.model.named_parameters():
         present[f"weights/{name}"] = parameter
         for key, value in state.optimizer.state[parameter].items():
             present[f"optimizer/{key}/{name}"] = value
     for key, value in state.sums._asdict().items():
         present[f"sums/{key}"] = value
+    present["accuracy"] = state.accuracy
     # The snapshots are those of the latest validations.
     snapshots = state.average.snapshots()
     steps = [row.step for row in state.valid_rows][len(state.valid_rows) - len(snapshots) :]
@@ -42,6 +43,7 @@ def capture(state: TrainState) -> SavedState:
     values = {name: getattr(state, name) for name in _PLAIN} | {
         "train_rows": [list(row) for row in state.train_rows],
         "valid_rows": [list(row) for row in state.valid_rows],
+        "accuracies": list(state.accuracies),
         "snapshots": steps,
     }
     on_cpu = {name: value.detach().cpu().contiguous() for name, value in present.items()}
@@ -67,6 +69,8 @@ def restore(state: TrainState, saved: SavedState) -> None:
             state.optimizer.state[parameter][entry] = value.to(parameter.device, copy=True)
     device = state.sums.loss.device
     state.sums = Sums(*(present[f"sums/{key}"].to(device, copy=True) for key in Sums._fields))
+    state.accuracy = present["accuracy"].to(device, copy=True)
+    state.accuracies = list(values["accuracies"])
     state.step = saved.step
     for name in _PLAIN:
         setattr(state, name, values[name])

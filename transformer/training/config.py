@@ -60,20 +60,30 @@ class OptimizerConfig(Section):
 class TrainConfig(Section):
     """Everything that `train` reads beside the data and the model."""
 
+    # null: initial weights are drawn. pretrained: those of the stage `pretrain` take their place,
+    # as far as they fit.
+    initialise_from: Literal["pretrained"] | None
     # Of the initial weights, the order of batches, every dropout mask.
     seed: int = Field(ge=0, lt=2**32)
     # auto: CUDA where there is one, else the CPU.
     device: Literal["auto", "cpu", "cuda"]
     # Of the matrix products; weights stay float32. auto: bfloat16 on CUDA, float32 on the CPU.
     precision: Literal["auto", "float32", "bfloat16"]
-    # CPU threads; null leaves it to PyTorch. Another number may change the last bits of a result.
+    # Processes that train together on this machine, each on a device of its own, or on its share
+    # of the CPU's cores. Those that torchrun starts count themselves.
+    num_processes: int = Field(ge=1)
+    # CPU threads of each process; null leaves it to PyTorch, and shares the cores between several
+    # processes. Another number may change the last bits of a result.
     num_threads: int | None = Field(ge=1)
     # torch.compile. auto: on CUDA only; on a CPU its warm-up costs more than it gains.
     compile: Literal["auto"] | bool
-    # The size of a batch: sentences x max(source length, target length), padding included.
-    batch_tokens: int = Field(ge=1)
-    # So many batches, one after the other, make one optimizer step of as many times the tokens.
-    # Half the batch_tokens with twice this is the same training in less memory.
+    # The size of a batch: sentences x max(source length, target length), padding included, of
+    # sentences of similar length; or so many sentences drawn at random. One of the two is null.
+    batch_tokens: int | None = Field(ge=1)
+    batch_sentences: int | None = Field(ge=1)
+    # So many batches, one after the other or on several processes, make one optimizer step of as
+    # many times the size. Half the batch_tokens with twice this is the same training in less
+    # memory. Where there are more processes than batches, each batch is cut further.
     gradient_accumulation: int = Field(ge=1)
     # The end comes with whichever is reached first.
     max_epochs: int = Field(ge=1)
@@ -92,11 +102,24 @@ class TrainConfig(Section):
     early_stopping_patience: int | None = Field(ge=1)
     # Validate and save the mean of the weights at this many latest validations; 1 is no averaging.
     average_checkpoints: int = Field(ge=1)
+    # Measure the token accuracy of training, dropout on, as the mean over so many last optimizer
+    # steps of each epoch; null: not at all. It costs a second pass over their logits.
+    accuracy_steps: int | None = Field(ge=1)
     # How often metrics are read from the device, in optimizer steps.
     log_every_steps: int = Field(ge=1)
     # A training that is killed loses at most this much work, and the step or validation that it
     # was at. 0 saves after every step. Changes no result.
     save_every_seconds: float = Field(ge=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _one_batch_size(self) -> Self:
+        sizes = {"batch_tokens": self.batch_tokens, "batch_sentences": self.batch_sentences}
+        if sum(size is not None for size in sizes.values()) != 1:
+            found = ", ".join(
+                f"{name} = {'null' if size is None else size}" for name, size in sizes.items()
+            )
+            raise ValueError(f"{found}: set one of them, and the other to null")
+        return self
 
     @model_validator(mode="after")
     def _warm_up_ends_before_training(self) -> Self:

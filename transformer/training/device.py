@@ -1,6 +1,7 @@
 """Where training runs: device, precision, threads, memory allocation."""
 
 import ctypes
+import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
 
@@ -47,15 +48,19 @@ def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager
     return torch.autocast(device.type, dtype=dtype)
 
 
-def tune_process(num_threads: int | None) -> None:
+def tune_process(num_threads: int | None, num_processes: int = 1) -> None:
     """Settings of the whole process that training gains from; call it once, from a command.
 
-    - `num_threads` CPU threads, if given;
+    - `num_threads` CPU threads; if None, what PyTorch chooses, or, where `num_processes` train on
+      this machine, an equal share of the cores;
     - numbers below the normal range count as zero: they are a hundred times slower to work with;
     - freed memory is kept for the next step instead of going back to the system, which would
       hand it out again page by page and zeroed (glibc only);
     - float32 products on a GPU may use TF32.
     """
+    if num_threads is None and num_processes > 1:
+        # What OMP_NUM_THREADS says counts for nothing: torchrun sets it to 1.
+        num_threads = max(1, _num_cores() // num_processes)
     if num_threads is not None:
         torch.set_num_threads(num_threads)
     torch.set_flush_denormal(True)
@@ -65,3 +70,10 @@ def tune_process(num_threads: int | None) -> None:
         if hasattr(allocator, "mallopt"):
             allocator.mallopt(_M_MMAP_THRESHOLD, _HEAP_BLOCK_BYTES)
             allocator.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+def _num_cores() -> int:
+    """Those that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

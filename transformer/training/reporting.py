@@ -36,8 +36,17 @@ class ValidRow(NamedTuple):
 class Speed(NamedTuple):
     """Timings, which differ from run to run: never for a file that DVC hashes."""
 
-    tokens_per_second: float  # real source and target tokens, training alone
+    tokens_per_second: float  # real source and target tokens of all ranks, training alone
     seconds: float  # of training and validation so far, in all processes that it took
+    padding_share: float  # of the positions in this rank's batches
+    # What the model's own operations take of the best that the devices can do; None: not measured.
+    flop_utilisation: float | None
+    peak_memory_bytes: int  # of the rank that needed most; a CPU's is the whole process's
+    seconds_waiting_for_data: float  # since the row before, of the rank that waited longest
+
+    def figures(self) -> dict[str, float]:
+        """By name, but for what was not measured."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 class Reporter(Protocol):
@@ -57,7 +66,7 @@ class Reporter(Protocol):
 
 
 class ProgressBar:
-    """Loss, tokens a second, time left: on standard error."""
+    """Loss, tokens a second, FLOP utilisation, time left: on standard error."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -81,6 +90,8 @@ class ProgressBar:
             "loss": f"{row.train_loss:.3f}",
             "tokens/s": f"{speed.tokens_per_second:,.0f}",
         }
+        if speed.flop_utilisation is not None:
+            self._shown["of peak"] = f"{speed.flop_utilisation:.0%}"
         self._move(row.step)
 
     def on_validation(self, row: ValidRow) -> None:

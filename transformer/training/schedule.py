@@ -38,5 +38,5 @@ def check_warmup(config: TrainConfig, num_steps: int) -> None:
         raise ValueError(
             f"train.schedule.warmup_steps = {warmup}, but this corpus gives {num_steps} optimizer "
             f"steps in train.max_epochs = {config.max_epochs}: the learning rate would never reach "
-            "its peak; lower warmup_steps or batch_tokens, or raise max_epochs"
+            "its peak; lower warmup_steps or the size of a batch, or raise max_epochs"
         )

@@ -40,6 +40,7 @@ class TrainState:
     optimizer: torch.optim.Optimizer
     average: WeightAverage
     sums: Sums
+    accuracy: Tensor  # float32 [], summed over those steps of this epoch that measure it
     num_targets: int = 0  # target tokens behind `sums`
     step: int = 0  # optimizer steps done
     best_step: int = 0
@@ -48,4 +49,5 @@ class TrainState:
     num_worse: int = 0  # validations since the best one
     train_rows: list[TrainRow] = field(default_factory=list)
     valid_rows: list[ValidRow] = field(default_factory=list)
+    accuracies: list[float] = field(default_factory=list)  # of the epochs done
     seconds: float = 0.0  # spent on the steps done; steps that were lost don't count

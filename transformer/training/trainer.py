@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,18 +12,25 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.ids import Ids
 from transformer.training.averaging import WeightAverage, model_weights, set_weights
-from transformer.training.batching import Batch, BatchPlan, Integers, make_batch, split_batch
+from transformer.training.batching import Batch
 from transformer.training.capture import SavedState, capture, restore
-from transformer.training.checkpoint import CheckpointInfo
 from transformer.training.config import TrainConfig
 from transformer.training.device import autocast, choose_device, choose_precision
-from transformer.training.objective import smoothed_cross_entropy
+from transformer.training.distributed import Ranks
+from transformer.training.loader import StepBatch, StepBatches, loading
+from transformer.training.objective import score_targets, smoothed_cross_entropy
 from transformer.training.optimizer import make_optimizer, set_learning_rate
-from transformer.training.reporting import Reporter, Speed, TrainRow, ValidRow
+from transformer.training.problems import check_lengths, tell_divergence, tell_memory
+from transformer.training.reporting import Reporter, TrainRow
+from transformer.training.result import TrainResult, final_result
 from transformer.training.schedule import check_warmup, learning_rate
+from transformer.training.sentence_batches import make_plan
 from transformer.training.state import Sums, TrainState, zero_sums
 from transformer.training.stopping import TrainingStopped
+from transformer.training.throughput import Meter
 from transformer.training.validation import hidden_states, validate
+
+ALONE = Ranks()
 
 
 class DivergedError(ValueError):
@@ -32,25 +38,27 @@ class DivergedError(ValueError):
 
 
 @dataclass(frozen=True)
-class TrainResult:
-    """A trained model, on the CPU in eval mode, and its figures."""
-
-    model: Transformer
-    info: CheckpointInfo  # goes into the checkpoint
-    train_rows: list[TrainRow]
-    valid_rows: list[ValidRow]
-    summary: dict[str, Any]  # for a metrics file: no timings
-
-
-@dataclass(frozen=True)
 class Resume:
     """How a training leaves behind what it can go on from, and goes on from what was left."""
 
     # What was left of the same config, model, data and code. A call, so that nothing else holds
-    # on to it: it may be several times as large as the model.
+    # on to it: it may be several times as large as the model. Of several ranks the first is asked.
     load: Callable[[], SavedState | None] = lambda: None
     save: Callable[[SavedState], None] | None = None  # called between two steps
     is_stop_requested: Callable[[], bool] = lambda: False  # asked between two steps
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a training does other than translating from scratch."""
+
+    # Called once with the model, its weights drawn, before the first step.
+    initialise: Callable[[Transformer], None] = lambda model: None
+    # Model and batch -> a hidden state for each label, [N, D].
+    forward: Callable[[Transformer, Batch], Tensor] = hidden_states
+
+
+AFRESH = Start()
 
 
 def train_model(
@@ -59,6 +67,9 @@ def train_model(
     ids: Ids,
     reporters: Sequence[Reporter] = (),
     resume: Resume | None = None,
+    ranks: Ranks = ALONE,
+    peak_flops: float | None = None,
+    start: Start = AFRESH,
 ) -> TrainResult:
     """Trains a model from its initial weights, or from where an earlier process left, to the end.
 
@@ -66,12 +77,18 @@ def train_model(
     epoch, dropout by step. On one CPU the same arguments and number of threads give the same bits,
     however often training was stopped on the way.
 
+    Of several ranks each calls this with the same arguments, but for reporters and what saves,
+    which the first alone should have; each gets the same result. `peak_flops` is what this
+    rank's device reaches at best, as `measure_product_peak` tells; reporters hear what part of it
+    was used.
+
     Raises:
         DivergedError: the loss or the gradient is not finite.
+        PeerLostError: another rank has gone.
         TrainingStopped: as `resume` requested; the state was saved, if `resume` says how.
         ValueError: the config does not fit the data or the machine.
     """
-    trainer = Trainer(config, model_config, ids, reporters, resume)
+    trainer = Trainer(config, model_config, ids, reporters, resume, ranks, peak_flops, start)
     try:
         return trainer.run()
     finally:
@@ -89,29 +106,31 @@ class Trainer:
         ids: Ids,
         reporters: Sequence[Reporter] = (),
         resume: Resume | None = None,
+        ranks: Ranks = ALONE,
+        peak_flops: float | None = None,
+        start: Start = AFRESH,
     ) -> None:
         self._config, self._model_config, self._ids = config, model_config, ids
         self._reporters = reporters
         self._resume = resume or Resume()
-        self._device = choose_device(config.device)
-        self._precision = choose_precision(config.precision, self._device)
+        self._ranks, self._peak_flops = ranks, peak_flops
+        self._start_with = start
+        self.device = ranks.place(choose_device(config.device))
+        self.precision = choose_precision(config.precision, self.device)
         train = ids.train
-        self._slots = config.batch_tokens * config.gradient_accumulation
-        self._plan = BatchPlan(train.source_lengths, train.target_lengths, self._slots, config.seed)
-        self._epoch = (0, self._plan.epoch(0))
+        self._plan = make_plan(config, train.source_lengths, train.target_lengths)
+        self.batches = StepBatches(self._plan, train, ids.meta, config.gradient_accumulation, ranks)
         self.num_steps = self._plan.num_batches * config.max_epochs
         if config.max_steps is not None:
             self.num_steps = min(self.num_steps, config.max_steps)
         check_warmup(config, self.num_steps)
-        self._check_lengths()
+        check_lengths(ids, model_config.max_positions)
         self.state = self._start()
-        saved = self._resume.load()
-        if saved is not None:
-            restore(self.state, saved)
+        self._gradients = ranks.gradients(self.state.model)
         self._saved_step, self._last_save = self.state.step, 0.0
-        is_compiled = self._device.type == "cuda" if config.compile == "auto" else config.compile
+        is_compiled = self.device.type == "cuda" if config.compile == "auto" else config.compile
         self._hidden_states = (
-            torch.compile(hidden_states, dynamic=True) if is_compiled else hidden_states
+            torch.compile(start.forward, dynamic=True) if is_compiled else start.forward
         )
 
     def run(self) -> TrainResult:
@@ -120,49 +139,78 @@ class Trainer:
         for reporter in self._reporters:
             reporter.on_start(self.num_steps, state.model.num_parameters(), state.step)
         state.model.train()
-        mark = self._last_save = time.monotonic()
-        begin = mark - state.seconds  # as if the steps that were lost had never been
-        num_tokens = 0
-        while state.step < self.num_steps and not self._is_out_of_patience():
-            if self._resume.is_stop_requested():
-                self._save(begin)
-                raise TrainingStopped(state.step, self.num_steps)
-            indices = self.batch_indices(state.step)
-            self._guarded_step(indices)
-            lengths = self._ids.train.source_lengths, self._ids.train.target_lengths
-            state.num_targets += int(lengths[1][indices].sum())
-            num_tokens += int(lengths[0][indices].sum() + lengths[1][indices].sum())
-            is_last = state.step == self.num_steps
-            is_validation = is_last or self._is_validation_due()
-            if is_validation or state.step % config.log_every_steps == 0:
-                row = self._read()
-                now = time.monotonic()
-                speed = Speed(num_tokens / max(now - mark, 1e-9), now - begin)
-                for reporter in self._reporters:
-                    reporter.on_log(row, speed)
-                num_tokens = 0
-                if is_validation:
-                    self._validate()
-                mark = time.monotonic()
-            if not is_last and time.monotonic() - self._last_save >= config.save_every_seconds:
-                mark += self._save(begin)
+        self._last_save = time.monotonic()
+        begin = self._last_save - state.seconds  # as if the steps that were lost had never been
+        meter = self.meter()
+        with loading(self.batches, self.device, state.step) as loader:
+            while state.step < self.num_steps and not self._is_out_of_patience():
+                if self._ranks.any(self._resume.is_stop_requested()):
+                    self._save(begin)
+                    self._ranks.wait()  # who leaves early may have the others ended as they save
+                    raise TrainingStopped(state.step, self.num_steps)
+                batch = loader.take()
+                self.step(batch)
+                meter.add(batch)
+                if state.step % self._plan.num_batches == 0:
+                    self._close_epoch()
+                is_last = state.step == self.num_steps
+                is_validation = is_last or self._is_validation_due()
+                if is_validation or state.step % config.log_every_steps == 0:
+                    row = self._read()
+                    speed = meter.read(loader, time.monotonic() - begin)
+                    for reporter in self._reporters:
+                        reporter.on_log(row, speed)
+                    if is_validation:
+                        self._validate()
+                    meter.restart()
+                if not is_last and time.monotonic() - self._last_save >= config.save_every_seconds:
+                    meter.leave_out(self._save(begin))
         return self._finish()
 
-    def batch_indices(self, step: int) -> Integers:
-        """The sentences of the optimizer step that follows `step` done ones."""
-        epoch, position = divmod(step, self._plan.num_batches)
-        if self._epoch[0] != epoch:
-            self._epoch = (epoch, self._plan.epoch(epoch))
-        return self._epoch[1][position]
+    def meter(self) -> Meter:
+        """What measures the speed of this training, from now on."""
+        vocab_size = self._ids.meta.target_vocab_size
+        return Meter(
+            self._model_config,
+            vocab_size,
+            self._ids.train,
+            self.device,
+            self._ranks,
+            self._peak_flops,
+        )
+
+    def step(self, batch: StepBatch) -> None:
+        """One optimizer step. Reads nothing back from the device.
+
+        Raises:
+            ValueError: the device's memory does not hold it.
+        """
+        config = self._config
+        try:
+            self._step(batch)
+        except torch.OutOfMemoryError as error:
+            raise ValueError(tell_memory(config, batch, self.state.step + 1)) from error
 
     def _start(self) -> TrainState:
         meta = self._ids.meta
         torch.manual_seed(self._config.seed)
         model = Transformer(self._model_config, meta.source_vocab_size, meta.target_vocab_size)
-        model = model.to(self._device)
+        self._start_with.initialise(model)
+        model = model.to(self.device)
         optimizer = make_optimizer(self._config.optimizer, model.parameters())
         average = WeightAverage(self._config.average_checkpoints)
-        return TrainState(model, optimizer, average, zero_sums(self._device))
+        accuracy = torch.zeros((), device=self.device)
+        state = TrainState(model, optimizer, average, zero_sums(self.device), accuracy)
+        if self._ranks.is_first:
+            saved = self._resume.load()
+            if saved is not None:
+                restore(state, saved)
+        if self._ranks.world_size > 1:
+            # Initial weights too: another machine may draw others from the same seed.
+            shared = self._ranks.share(capture(state) if self._ranks.is_first else None)
+            if not self._ranks.is_first:
+                restore(state, shared)
+        return state
 
     def _save(self, begin: float) -> float:
         """Hands on the state, unless it was handed on, or came, as it is; returns the seconds."""
@@ -175,44 +223,32 @@ class Trainer:
         self._last_save = time.monotonic()
         return self._last_save - start
 
-    def _guarded_step(self, indices: Integers) -> None:
-        try:
-            self._step(indices)
-        except torch.OutOfMemoryError as error:
-            raise ValueError(
-                f"out of memory at step {self.state.step + 1}, {self._describe(indices)}; lower "
-                f"train.batch_tokens = {self._config.batch_tokens} and raise "
-                "train.gradient_accumulation by the same factor, which keeps the result"
-            ) from error
-
-    def _step(self, indices: Integers) -> None:
-        """One optimizer step. Reads nothing back from the device."""
-        config, state, meta = self._config, self.state, self._ids.meta
+    def _step(self, step_batch: StepBatch) -> None:
+        config, state = self._config, self.state
         rate = learning_rate(config, self._model_config.d_model, self.num_steps, state.step + 1)
         set_learning_rate(state.optimizer, rate)
         # One count for the whole step: how it is cut into parts changes nothing.
-        num_targets = int(self._ids.train.target_lengths[indices].sum())
-        step_loss = torch.zeros((), device=self._device)
-        for part, sentences in enumerate(split_batch(indices, config.gradient_accumulation)):
-            batch = make_batch(
-                self._ids.train,
-                sentences,
-                meta.source.pad_id,
-                meta.target.pad_id,
-                meta.target.bos_id,
-            ).to(self._device)
+        num_targets = int(self._ids.train.target_lengths[step_batch.indices].sum())
+        step_loss = torch.zeros((), device=self.device)
+        self._num_correct = torch.zeros((), device=self.device)
+        for part, batch in step_batch.parts:
             torch.manual_seed(mask_seed(config.seed, state.step, part))
             loss = self._loss(batch) / num_targets
             loss.backward()  # type: ignore[no-untyped-call]
             step_loss += loss.detach()
+        step_loss = self._gradients.add_up(step_loss)
         parameters = list(state.model.parameters())
         gradients = [p.grad for p in parameters if p.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients)
         if config.clip_norm is not None:
             torch.nn.utils.clip_grads_with_norm_(parameters, config.clip_norm, norm)
+        if self._is_accuracy_due():
+            self._ranks.add_up(self._num_correct)
+            state.accuracy += self._num_correct / num_targets
         state.optimizer.step()
-        state.optimizer.zero_grad(set_to_none=True)
+        self._gradients.clear()
         state.step += 1
+        state.num_targets += num_targets
         sums = state.sums
         is_bad = ~torch.isfinite(step_loss + norm) & (sums.first_bad_step == 0)
         state.sums = Sums(
@@ -223,12 +259,27 @@ class Trainer:
 
     def _loss(self, batch: Batch) -> Tensor:
         model = self.state.model
-        with autocast(self._device, self._precision):
+        with autocast(self.device, self.precision):
             hidden = self._hidden_states(model, batch)
             weight, bias = model.projection.weight, model.projection.bias
+            if self._is_accuracy_due():
+                self._num_correct += score_targets(hidden, weight, bias, batch.labels).num_correct
             return smoothed_cross_entropy(
                 hidden, weight, bias, batch.labels, self._config.label_smoothing
             )
+
+    def _is_accuracy_due(self) -> bool:
+        """Whether the step that follows is one of the last ones of its epoch."""
+        num_left = self._plan.num_batches - self.state.step % self._plan.num_batches
+        return num_left <= (self._config.accuracy_steps or 0)
+
+    def _close_epoch(self) -> None:
+        """Reads the accuracy of an epoch's last steps."""
+        config, state = self._config, self.state
+        if config.accuracy_steps is not None:
+            num_steps = min(config.accuracy_steps, self._plan.num_batches)
+            state.accuracies.append(state.accuracy.item() / num_steps)
+            state.accuracy.zero_()
 
     def _read(self) -> TrainRow:
         """Waits for the device, and reads what gathered since the row before."""
@@ -243,12 +294,14 @@ class Trainer:
             gradient_norm=state.sums.gradient_norm.item() / (state.step - last),
         )
         state.train_rows.append(row)
-        state.sums, state.num_targets = zero_sums(self._device), 0
+        state.sums, state.num_targets = zero_sums(self.device), 0
         return row
 
     def _check_sums(self) -> None:
         if bad := int(self.state.sums.first_bad_step.item()):
-            raise DivergedError(self._tell_divergence(bad))
+            rate = learning_rate(self._config, self._model_config.d_model, self.num_steps, bad)
+            indices = self.batches.indices(bad - 1)
+            raise DivergedError(tell_divergence(self._ids.train, indices, bad, rate))
 
     def _validate(self) -> None:
         """Scores the mean of the latest snapshots: what would be saved if training ended here."""
@@ -258,7 +311,14 @@ class Trainer:
         present = {name: value.clone() for name, value in model_weights(model).items()}
         set_weights(model, mean)
         row = validate(
-            model, self._ids.valid, self._ids.meta, self._slots, self._precision, state.step
+            model,
+            self._ids.valid,
+            self._ids.meta,
+            self._plan.batch_tokens,
+            self.precision,
+            state.step,
+            self._ranks,
+            self._start_with.forward,
         )
         set_weights(model, present)
         state.valid_rows.append(row)
@@ -272,41 +332,7 @@ class Trainer:
             state.num_worse += 1
 
     def _finish(self) -> TrainResult:
-        state, train = self.state, self._ids.train
-        weights = state.best_weights
-        final = state.valid_rows[-1]
-        if weights is None:
-            weights = state.average.mean()
-        else:
-            final = next(row for row in state.valid_rows if row.step == state.best_step)
-        set_weights(state.model, weights)
-        summary = {
-            "steps": state.step,
-            "epochs": round(state.step / self._plan.num_batches, 4),
-            "saved_step": final.step,
-            "valid_loss": round(final.valid_loss, 6),
-            "valid_perplexity": round(final.perplexity, 6),
-            "valid_accuracy": round(final.accuracy, 6),
-            "best_valid_loss": round(state.best_loss, 6),
-            "best_step": state.best_step,
-            "train_loss": round(state.train_rows[-1].train_loss, 6),
-            "num_parameters": state.model.num_parameters(),
-            "steps_per_epoch": self._plan.num_batches,
-            "padding_share": round(self._plan.padding_share(), 6),
-            "source_tokens_per_epoch": int(train.source_lengths.sum()),
-            "target_tokens_per_epoch": int(train.target_lengths.sum()),
-        }
-        meta = self._ids.meta
-        info = CheckpointInfo(
-            model=self._model_config,
-            source_vocab_size=meta.source_vocab_size,
-            target_vocab_size=meta.target_vocab_size,
-            source=meta.source,
-            target=meta.target,
-            tokenizer_sha256=meta.tokenizer_sha256,
-        )
-        model = state.model.cpu().eval()
-        return TrainResult(model, info, state.train_rows, state.valid_rows, summary)
+        return final_result(self.state, self._plan, self._ids, self._model_config)
 
     def _is_validation_due(self) -> bool:
         every = self._config.validate_every_steps or self._plan.num_batches
@@ -315,33 +341,6 @@ class Trainer:
     def _is_out_of_patience(self) -> bool:
         patience = self._config.early_stopping_patience
         return patience is not None and self.state.num_worse >= patience
-
-    def _check_lengths(self) -> None:
-        limit = self._model_config.max_positions
-        for split, pairs in (("train", self._ids.train), ("valid", self._ids.valid)):
-            for side in ("source", "target"):
-                longest = int(getattr(pairs, f"{side}_lengths").max())
-                if longest > limit:
-                    raise ValueError(
-                        f"the longest {side} of {split} has {longest} tokens, but "
-                        f"model.max_positions = {limit}; raise it, or lower tokenize.max_tokens "
-                        "(which drops long pairs from train only)"
-                    )
-
-    def _describe(self, indices: Integers) -> str:
-        train = self._ids.train
-        source, target = train.source_lengths[indices].max(), train.target_lengths[indices].max()
-        return f"batch of {len(indices)} pairs, up to {source} source and {target} target tokens"
-
-    def _tell_divergence(self, step: int) -> str:
-        rate = learning_rate(self._config, self._model_config.d_model, self.num_steps, step)
-        return (
-            f"the loss or its gradient was not finite at step {step}, "
-            f"{self._describe(self.batch_indices(step - 1))}, learning rate {rate:.3g}; "
-            "no model was saved. Try a lower train.learning_rate, more "
-            "train.schedule.warmup_steps, a smaller train.clip_norm, model.norm = 'pre', or "
-            "train.precision = 'float32'"
-        )
 
 
 def mask_seed(seed: int, step: int, part: int) -> int:

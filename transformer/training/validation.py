@@ -1,11 +1,15 @@
 """Loss on data that the model was not trained on."""
 
+from collections.abc import Callable
+
 import torch
+from torch import Tensor
 
 from transformer.model.transformer import Transformer
 from transformer.text.ids import IdsMeta
 from transformer.training.batching import Batch, BatchPlan, Pairs, make_batch
 from transformer.training.device import autocast
+from transformer.training.distributed import Ranks
 from transformer.training.objective import score_targets
 from transformer.training.reporting import ValidRow, valid_row
 
@@ -18,6 +22,8 @@ def validate(
     batch_tokens: int,
     precision: torch.dtype,
     step: int,
+    ranks: Ranks,
+    forward: Callable[[Transformer, Batch], Tensor] | None = None,
 ) -> ValidRow:
     """Loss, perplexity and accuracy over all pairs; the model's mode is restored after.
 
@@ -28,27 +34,33 @@ def validate(
         batch_tokens: as in `BatchPlan`.
         precision: dtype of matrix products.
         step: for the row.
+        ranks: they share the batches, and each gets the whole row. Were one of them to do it all,
+            the others would wait, on a GPU for so long at most before they give up.
+        forward: gives a hidden state for each label, [N, D]; None: `hidden_states`.
     """
     device = next(model.parameters()).device
     plan = BatchPlan(pairs.source_lengths, pairs.target_lengths, batch_tokens, seed=0)
-    loss = torch.zeros((), dtype=torch.float64, device=device)
-    correct = torch.zeros((), dtype=torch.int64, device=device)
+    sums = torch.zeros(2, dtype=torch.float64, device=device)  # loss, correct tokens
     was_training = model.training
     model.eval()
     try:
-        for indices in plan.in_order():
+        for number, indices in enumerate(plan.in_order()):
+            if number % ranks.world_size != ranks.rank:
+                continue
             batch = make_batch(
                 pairs, indices, meta.source.pad_id, meta.target.pad_id, meta.target.bos_id
             ).to(device)
             with autocast(device, precision):
-                hidden = hidden_states(model, batch)
+                hidden = (forward or hidden_states)(model, batch)
                 weight, bias = model.projection.weight, model.projection.bias
                 scores = score_targets(hidden, weight, bias, batch.labels)
-            loss += scores.negative_log_likelihood
-            correct += scores.num_correct
+            sums[0] += scores.negative_log_likelihood
+            sums[1] += scores.num_correct
     finally:
         model.train(was_training)
-    return valid_row(step, loss.item(), int(correct.item()), int(pairs.target_lengths.sum()))
+    ranks.add_up(sums)
+    loss, correct = sums.tolist()
+    return valid_row(step, loss, int(correct), int(pairs.target_lengths.sum()))
 
 
 def hidden_states(model: Transformer, batch: Batch) -> torch.Tensor:

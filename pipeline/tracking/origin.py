@@ -1,0 +1,57 @@
+"""Tags that say which code, machine and packages a run belongs to."""
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+
+_PACKAGES = ("torch", "numpy", "tokenizers", "sacrebleu", "onnxruntime", "dvc", "mlflow")
+# Results, which a run changes itself.
+_RESULTS = ("dvc.lock", "reports")
+
+
+def origin_tags() -> dict[str, str]:
+    """Commit, whether files differ from it, DVC's experiment, versions of packages."""
+    tags = {f"version.{name}": version for name, version in _versions().items()}
+    for variable in ("DVC_EXP_NAME", "DVC_EXP_BASELINE_REV"):
+        if value := os.environ.get(variable):
+            tags[variable.lower()] = value
+    if commit := _git("rev-parse", "HEAD"):
+        tags["git_commit"] = commit
+        tags["mlflow.source.git.commit"] = commit
+        # An experiment is an edit of params.yaml, which the run's params show.
+        aside = (*_RESULTS, "params.yaml") if "dvc_exp_name" in tags else _RESULTS
+        changed = _git("status", "--porcelain", "--", ".", *(f":!{name}" for name in aside))
+        tags["git_dirty"] = str(bool(changed)).lower()
+    return tags
+
+
+def device_tag(name: str) -> str:
+    """What training on the device `name` runs on: a GPU's name, or the processor and threads."""
+    import torch
+
+    from transformer.training.device import choose_device
+
+    device = choose_device(name)
+    if device.type == "cuda":
+        return f"cuda: {torch.cuda.get_device_name(device)}"
+    return f"cpu: {platform.machine()}, {torch.get_num_threads()} threads"
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        for distribution in (name, f"{name}-gpu"):
+            try:
+                versions[name] = metadata.version(distribution)
+            except metadata.PackageNotFoundError:
+                continue
+    return versions
+
+
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)
+    except OSError:  # git is not installed
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,165 @@
+"""Which version of the translator is served: a better one takes the champion's place."""
+
+import csv
+import re
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pipeline.tracking.model_package import NAME, TEST_TABLE, global_tracking_uri
+from pipeline.tracking.place import open_client, prepare_database
+from pipeline.tracking.registry import find_version, translator_hash
+from transformer.decoding.scores import ScoreDifference, compare_bleu, score_bleu
+
+CHAMPION = "champion"
+
+
+class Side(NamedTuple):
+    """A version with its translations of its test set."""
+
+    version: str
+    tags: dict[str, str]
+    references: list[str]
+    translations: list[str]
+
+    @property
+    def bleu_tokenizer(self) -> str:
+        """Part of the signature that the export wrote down."""
+        return str(re.findall(r"\btok:([^|]+)", self.tags["bleu_signature"])[0])
+
+    @property
+    def bleu(self) -> float:
+        """Of the translations as they are served."""
+        return score_bleu(self.translations, self.references, bleu_tokenizer=self.bleu_tokenizer)
+
+
+class Contest(NamedTuple):
+    """A version beside the champion."""
+
+    challenger: Side
+    champion: Side | None  # None: there is none yet
+    difference: ScoreDifference | None  # the challenger's BLEU minus the champion's
+
+    @property
+    def is_won(self) -> bool:
+        """Whether the challenger is better by more than chance: its whole interval is above 0."""
+        return self.difference is None or self.difference.low > 0
+
+
+def hold_contest(client: Any, version: str | None, num_bootstrap: int, *, force: bool) -> Contest:
+    """A version's translations of the test set against the champion's, by paired resamples.
+
+    Args:
+        client: MLflow's.
+        version: the challenger's number; None takes `models/translator`.
+        num_bootstrap: how many resamples.
+        force: sets test sets that differ aside, which leaves nothing to compare.
+
+    Raises:
+        ValueError: there is no such version, or the two can't be compared.
+    """
+    challenger = _load(client, _find_challenger(client, version))
+    held = _find_champion(client)
+    if held is None:
+        return Contest(challenger, None, None)
+    champion = _load(client, held)
+    problem = _find_obstacle(challenger, champion)
+    if problem is not None:
+        if force:
+            return Contest(challenger, champion, None)
+        raise ValueError(problem)
+    difference = compare_bleu(
+        challenger.translations,
+        champion.translations,
+        champion.references,
+        bleu_tokenizer=champion.bleu_tokenizer,
+        num_bootstrap=num_bootstrap,
+    )
+    return Contest(challenger, champion, difference)
+
+
+def crown(client: Any, contest: Contest) -> None:
+    """Moves the alias, and notes on the version over whom it won."""
+    client.set_registered_model_alias(NAME, CHAMPION, contest.challenger.version)
+    if contest.champion is not None and contest.difference is not None:
+        gain = describe_difference(contest.difference)
+        won = f"{gain} BLEU over version {contest.champion.version}"
+        client.set_model_version_tag(NAME, contest.challenger.version, "promoted", won)
+
+
+def describe_difference(difference: ScoreDifference) -> str:
+    """Such as `+0.52, 95 % in [+0.11, +0.94]`."""
+    return f"{difference.value:+.2f}, 95 % in [{difference.low:+.2f}, {difference.high:+.2f}]"
+
+
+def open_registry() -> Any:
+    """MLflow's client.
+
+    Raises:
+        ValueError: the tracking server does not answer, or MLflow is not installed.
+    """
+    try:
+        return open_client()[0]
+    except Exception as error:  # MLflow, its database and the network raise anything
+        raise ValueError(f"MLflow can't be reached ({type(error).__name__}: {error})") from error
+
+
+def _find_challenger(client: Any, number: str | None) -> Any:
+    from mlflow.exceptions import MlflowException
+
+    if number is None:
+        version = find_version(client, translator_hash())
+        if version is None:
+            raise ValueError(
+                "models/translator is not in the registry; `python -m pipeline sync` registers it"
+            )
+        return version
+    try:
+        return client.get_model_version(NAME, number)
+    except MlflowException as error:
+        raise ValueError(f"--version {number}: the registry has no such version") from error
+
+
+def _find_champion(client: Any) -> Any:
+    from mlflow.exceptions import MlflowException
+
+    try:
+        return client.get_model_version_by_alias(NAME, CHAMPION)
+    except MlflowException:
+        return None
+
+
+def _load(client: Any, version: Any) -> Side:
+    from mlflow.artifacts import download_artifacts
+
+    uri = f"models:/{NAME}/{version.version}/artifacts/{TEST_TABLE}"
+    with tempfile.TemporaryDirectory() as folder, global_tracking_uri(prepare_database()[0]):
+        path = download_artifacts(artifact_uri=uri, dst_path=folder)
+        with Path(path).open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    return Side(
+        str(version.version),
+        dict(version.tags),
+        [row["reference"] for row in rows],
+        [row["translation"] for row in rows],
+    )
+
+
+def _find_obstacle(challenger: Side, champion: Side) -> str | None:
+    sets = [
+        f"{side.tags['corpus']} ({side.tags['test_sha256'][:12]})"
+        for side in (challenger, champion)
+    ]
+    names = f"version {challenger.version}", f"the champion, version {champion.version},"
+    if challenger.references != champion.references:
+        return (
+            f"{names[0]} translated the test set of {sets[0]}, but {names[1]} that of {sets[1]}: "
+            "figures from two test sets can't be compared; --force moves the alias all the same"
+        )
+    if challenger.bleu_tokenizer != champion.bleu_tokenizer:
+        return (
+            f"{names[0]} is scored with evaluate.bleu_tokenizer = {challenger.bleu_tokenizer}, "
+            f"but {names[1]} with {champion.bleu_tokenizer}: export it again with the same one, "
+            "or move the alias all the same with --force"
+        )
+    return None

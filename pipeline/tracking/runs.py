@@ -1,0 +1,143 @@
+"""Finding, opening and ending MLflow runs."""
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from pipeline.tracking.naming import model_params, name_run
+from pipeline.tracking.notes import take_note
+from pipeline.tracking.origin import origin_tags
+from pipeline.tracking.place import open_client, open_experiment
+from pipeline.tracking.tracker import Tracker
+from pipeline.tracking.training_files import corpus_name, describe_training
+
+MODEL_HASH = "model_hash"
+# Of a child run: the decoding settings that it holds the scores of.
+_DECODING = "decoding"
+_PARENT = "mlflow.parentRunId"
+
+
+def begin_run(run_id: str | None = None) -> Tracker:
+    """The run of a model that is about to be trained, with its params.
+
+    Args:
+        run_id: of the run that an earlier process began, which is continued; where that is gone,
+            a warning says so, and a new one begins.
+    """
+
+    def open_run() -> tuple[Any, str]:
+        client, artifacts = open_client()
+        if run_id is not None:
+            if _exists(client, run_id):
+                client.update_run(run_id, status="RUNNING")
+                return client, run_id
+            warnings.warn(
+                f"the MLflow run {run_id} that this training began is gone; it goes on in a new "
+                "one",
+                stacklevel=2,
+            )
+        return client, _create(client, artifacts, origin_tags())
+
+    tracker = Tracker(open_run)
+    tracker.params(model_params())
+    return tracker
+
+
+@contextmanager
+def join_run(model_hash: str) -> Iterator[Tracker]:
+    """The newest run of this model; where there is none, a new one, with what training left.
+
+    Args:
+        model_hash: of `models/checkpoint`.
+    """
+    is_new = False
+
+    def open_run() -> tuple[Any, str]:
+        nonlocal is_new
+        client, artifacts = open_client()
+        found = find_run(client, model_hash)
+        if found is not None:
+            return client, found.info.run_id
+        is_new = True
+        run_id = take_note(model_hash)  # of a training that lost its tracker on the way
+        if run_id is None or not _exists(client, run_id):
+            run_id = _create(client, artifacts, origin_tags())
+        client.set_tag(run_id, MODEL_HASH, model_hash)
+        return client, run_id
+
+    tracker = Tracker(open_run)
+    if is_new:
+        tracker.params(model_params())
+        describe_training(tracker)
+    yield tracker
+    if is_new:
+        tracker.finish()
+
+
+def find_tracker(model_hash: str) -> Tracker | None:
+    """A tracker of the newest run of this model; None if there is none, or MLflow has failed."""
+    is_there = True
+
+    def open_run() -> tuple[Any, str]:
+        nonlocal is_there
+        client, _ = open_client()
+        found = find_run(client, model_hash)
+        is_there = found is not None
+        return client, found.info.run_id if found is not None else ""
+
+    tracker = Tracker(open_run)
+    return tracker if is_there and not tracker.has_failed else None
+
+
+def find_run(client: Any, model_hash: str) -> Any:
+    """The newest run that is tagged with the model's hash; None if there is none."""
+    found = client.search_runs(
+        [experiment.experiment_id for experiment in client.search_experiments()],
+        f"tags.{MODEL_HASH} = '{model_hash}'",
+        order_by=["attributes.start_time DESC"],
+        max_results=1,
+    )
+    return found[0] if found else None
+
+
+def open_child(parent: Tracker, name: str, settings: Mapping[str, Any]) -> Tracker:
+    """The parent's child run for these decoding settings, which are its params."""
+    key = json.dumps(settings, sort_keys=True)
+
+    def open_run() -> tuple[Any, str]:
+        run = parent.read()
+        if run is None:
+            raise RuntimeError("the run that it belongs to is out of reach")
+        client, _ = open_client()
+        experiment = run.info.experiment_id
+        query = f"tags.`{_PARENT}` = '{parent.run_id}'"
+        for child in client.search_runs([experiment], query):
+            if child.data.tags.get(_DECODING) == key:
+                return client, child.info.run_id
+        tags = {_PARENT: parent.run_id, _DECODING: key}
+        run_id = client.create_run(experiment, run_name=name, tags=tags).info.run_id
+        client.set_terminated(run_id)
+        return client, run_id
+
+    child = Tracker(open_run)
+    child.params(settings)
+    return child
+
+
+def _create(client: Any, artifacts: str | None, tags: Mapping[str, str]) -> str:
+    experiment = open_experiment(client, artifacts, corpus_name())
+    return str(client.create_run(experiment, run_name=name_run(), tags=dict(tags)).info.run_id)
+
+
+def _exists(client: Any, run_id: str) -> bool:
+    from mlflow.exceptions import MlflowException
+
+    try:
+        run = client.get_run(run_id)
+    except MlflowException as error:
+        if error.error_code == "RESOURCE_DOES_NOT_EXIST":
+            return False
+        raise
+    return bool(run.info.lifecycle_stage != "deleted")

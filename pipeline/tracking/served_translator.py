@@ -1,0 +1,34 @@
+"""The translator as MLflow serves it: a script that MLflow keeps with the model and runs."""
+
+from typing import Any
+
+import mlflow
+import pandas as pd
+from mlflow.pyfunc import PythonModel
+
+
+class ServedTranslator(PythonModel):  # type: ignore[misc]  # mlflow is untyped
+    """Texts in, translations with scores out; loads no torch."""
+
+    def load_context(self, context: Any) -> None:
+        """Opens the exported translator that lies in the model's folder."""
+        from transformer.serving.translator import Translator
+
+        self._translator = Translator(context.artifacts["translator"])
+
+    def predict(
+        self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None
+    ) -> Any:
+        """The best translation of each text, with its score.
+
+        Args:
+            context: MLflow's.
+            model_input: one column, the texts.
+            params: `beam_size` and `length_penalty`; the translator's own by default.
+        """
+        texts = [str(text) for text in model_input.iloc[:, 0]]
+        answers = self._translator.translate(texts, **(params or {}))
+        return [{"translation": best.text, "score": best.score} for best, *_ in answers]
+
+
+mlflow.models.set_model(ServedTranslator())

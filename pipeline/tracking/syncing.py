@@ -1,0 +1,73 @@
+"""MLflow brought level with the results in the workspace, however they came there."""
+
+from typing import NamedTuple
+
+from pipeline.paths import CHECKPOINT, REPORTS, TRANSLATOR
+from pipeline.tracking.evaluation import describe_evaluation
+from pipeline.tracking.lock import LOCK, find_differences
+from pipeline.tracking.runs import join_run
+from pipeline.tracking.tracker import Tracker
+from pipeline.tracking.training_files import describe_training
+from pipeline.tracking.translation import describe_translator
+from transformer.files import sha256_file
+from transformer.training.checkpoint import model_hash
+
+# The tag of a run whose results are those of a `dvc.lock`: its SHA-256.
+DVC_LOCK = "dvc_lock"
+
+
+class Synced(NamedTuple):
+    """What MLflow has now."""
+
+    run_name: str
+    run_id: str
+    version: str | None  # of the translator in the registry
+    lock: str | None  # the SHA-256 of the `dvc.lock` that all results are level with
+    left_out: dict[str, str]  # by stage: why its results were not logged
+
+
+def sync_workspace() -> Synced:
+    """Logs what the run of `models/checkpoint` lacks; again, it changes nothing.
+
+    Only results that are those of `dvc.lock` are logged, so no figure goes to the wrong model.
+
+    Raises:
+        ValueError: there is no trained model, it is not that of `dvc.lock`, or MLflow can't be
+            written to.
+    """
+    digest = model_hash(CHECKPOINT)
+    left_out = find_differences()
+    if "train" in left_out:
+        raise ValueError(
+            f"{left_out['train']}; bring both together first: `dvc repro` runs what is missing, "
+            "`dvc checkout` and `dvc pull` restore files"
+        )
+    version = lock = None
+    with join_run(digest) as tracker:
+        describe_training(tracker)
+        if "evaluate" not in left_out and _exists(left_out, "evaluate"):
+            describe_evaluation(tracker)
+        if "export" not in left_out and _exists(left_out, "export"):
+            version = describe_translator(tracker)
+        if not left_out and LOCK.exists():
+            lock = sha256_file(LOCK)
+            tracker.tags({DVC_LOCK: lock})
+    return Synced(_end(tracker), tracker.run_id, version, lock, left_out)
+
+
+def _exists(left_out: dict[str, str], stage: str) -> bool:
+    # Without dvc.lock only the files can tell; with it, a stage that never ran is not in it.
+    path = {"evaluate": REPORTS / "evaluate.json", "export": TRANSLATOR / "translator.json"}[stage]
+    if not path.exists():
+        left_out[stage] = f"{path} is missing"
+    return path.exists()
+
+
+def _end(tracker: Tracker) -> str:
+    # A run that lost its tracker half-way is still open.
+    run = tracker.read()
+    if run is not None and run.info.status != "FINISHED":
+        tracker.finish()
+    if run is None or tracker.has_failed:
+        raise ValueError("MLflow is not level: see the warning; run `sync` again when it answers")
+    return str(run.info.run_name)

@@ -1,0 +1,85 @@
+"""What the stages up to `train` left on disk, told to a run."""
+
+import csv
+import json
+from pathlib import Path
+
+from pipeline.paths import CLEAN, IDS, MANIFEST, RAW, REPORTS
+from pipeline.tracking.curves import log_picture
+from pipeline.tracking.digests import dvc_digest
+from pipeline.tracking.flattening import numbers
+from pipeline.tracking.naming import name_run
+from pipeline.tracking.tables import log_table
+from pipeline.tracking.tracker import DatasetInput, Tracker
+from transformer.files import read_json
+from transformer.text.manifest import Manifest, read_manifest
+
+TRAIN_CURVE, VALID_CURVE = REPORTS / "train_curve.csv", REPORTS / "valid_curve.csv"
+_REJECTS = CLEAN / "rejects.jsonl"
+_DATA_REPORTS = ("clean.json", "clean_reasons.csv", "vocab.json", "tokenize.json")
+
+
+def corpus_name() -> str:
+    """The name of MLflow's experiment: the corpus's, or `training` for ids without a corpus."""
+    return read_manifest(RAW).name if MANIFEST.exists() else "training"
+
+
+def describe_data(tracker: Tracker) -> None:
+    """The corpus with its checksums, and the ids that training reads."""
+    inputs = []
+    origin = str(IDS)
+    if MANIFEST.exists():
+        manifest = read_manifest(RAW)
+        origin = manifest.origin
+        tracker.tags(_corpus_tags(manifest))
+        inputs.append(DatasetInput(manifest.name, "corpus", dvc_digest(RAW), origin))
+    if IDS.exists():
+        inputs.append(DatasetInput(f"{corpus_name()} ids", "training", dvc_digest(IDS), origin))
+    tracker.inputs(inputs)
+    tracker.files("data", [REPORTS / name for name in _DATA_REPORTS])
+    if _REJECTS.exists():
+        rows = [json.loads(line) for line in _REJECTS.read_text(encoding="utf-8").splitlines()]
+        log_table(tracker, "data", "rejects", rows)
+
+
+def describe_training(tracker: Tracker) -> None:
+    """The data, and all that training left."""
+    describe_data(tracker)
+    describe_outcome(tracker)
+    draw_curves(tracker)
+
+
+def draw_curves(tracker: Tracker) -> None:
+    """A picture of the curves. Left to the stages after `train`, which load what draws anyway."""
+    log_picture(tracker, name_run(), TRAIN_CURVE, VALID_CURVE)
+
+
+def describe_outcome(tracker: Tracker) -> None:
+    """Curves where the run lacks steps, and the final figures."""
+    for path, metric in ((TRAIN_CURVE, "train_loss"), (VALID_CURVE, "valid_loss")):
+        if path.exists():
+            _complete_curve(tracker, path, metric)
+    if (REPORTS / "train.json").exists():
+        figures = read_json(REPORTS / "train.json")
+        tracker.metrics(numbers(figures, "train"))
+        tracker.tags({"num_parameters": str(figures["num_parameters"])})
+
+
+def _complete_curve(tracker: Tracker, path: Path, metric: str) -> None:
+    known = tracker.steps(metric)
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            step = int(row.pop("step"))
+            if step not in known:
+                tracker.log({name: float(value) for name, value in row.items()}, step)
+    tracker.flush()
+
+
+def _corpus_tags(manifest: Manifest) -> dict[str, str]:
+    tags = {
+        "corpus": manifest.name,
+        "corpus.origin": manifest.origin,
+        "corpus.revision": manifest.revision or "",
+        "corpus.licence": manifest.licence,
+    }
+    return tags | {f"corpus.sha256.{part}": digest for part, digest in manifest.sha256.items()}

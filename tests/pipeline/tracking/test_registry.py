@@ -1,0 +1,152 @@
+"""Versions of the translator, and which of them is the champion."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pipeline.tracking.registry import register_translator
+from pipeline.tracking.runs import begin_run
+
+
+@pytest.fixture
+def register(project):
+    """Writes a translator, registers it and returns its version."""
+    run = begin_run()
+
+    def register(name: str = "made", **changes) -> str:
+        project.put_translator(name, **changes)
+        version = register_translator(run, {"export.onnx_bleu": 40.5})
+        assert version is not None
+        return version
+
+    return register
+
+
+def promote(*arguments: str) -> tuple[int, str]:
+    from pipeline.__main__ import app
+
+    done = CliRunner().invoke(app, ["promote", "--num-bootstrap", "200", *arguments])
+    return done.exit_code, done.output + (str(done.exception) if done.exception else "")
+
+
+def champion(project) -> str:
+    return str(project.client().get_model_version_by_alias("translator", "champion").version)
+
+
+def test_a_translator_is_registered_once(register, project):
+    assert [register("one"), register("one"), register("two"), register("one")] == list("1121")
+    (run,) = project.runs()
+    version = project.client().get_model_version("translator", "1")
+    assert version.run_id == run.info.run_id
+    assert version.description == "# A card of one"
+    assert version.tags["precision"] == "int8"
+    assert (version.tags["corpus"], version.tags["languages"]) == ("toy", "fr-en")
+    model = project.client().get_logged_model(version.source.removeprefix("models:/"))
+    assert model.status == "READY"
+    assert model.experiment_id == run.info.experiment_id
+    assert model.artifact_location.startswith((project.folder / "mlruns/artifacts/toy").as_uri())
+    assert model.model_id in [output.model_id for output in run.outputs.model_outputs]
+    assert {(m.key, m.value) for m in model.metrics} == {("export.onnx_bleu", 40.5)}
+
+
+def test_a_version_is_whole_and_translates_as_the_translator_does(register, project, monkeypatch):
+    import mlflow
+
+    from transformer.serving.translator import Translator
+
+    register()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", project.uri)
+    model = mlflow.pyfunc.load_model("models:/translator/1")
+    texts = ["un chat dort .", "", "deux"]
+    ours = [best for (best,) in Translator("models/translator").translate(texts)]
+    answers = model.predict(texts)
+    assert answers == [{"translation": b.text, "score": pytest.approx(b.score)} for b in ours]
+    one_beam = model.predict(["un"], params={"beam_size": 1})[0]["score"]
+    assert one_beam > model.predict(["un"])[0]["score"]  # as the fixture scores
+    assert model.metadata.signature.params.params[0].default == 4
+    example = model.metadata.load_input_example()
+    assert len(model.predict(example)) == len(example) == 2
+    requirements = Path(mlflow.pyfunc.get_model_dependencies("models:/translator/1")).read_text()
+    needed = {line.split("==")[0] for line in requirements.splitlines()}
+    assert {"mlflow", "numpy", "tokenizers"} <= needed
+    assert "torch" not in needed
+
+
+def test_a_sentence_that_is_too_long_has_no_translation_in_the_test_table(project, tmp_path):
+    import csv
+
+    from pipeline.tracking.model_package import write_test_table
+    from transformer.serving.translator import Translator
+
+    sources = ["un", "deux " * 9, "trois", "chat " * 9]
+    path = tmp_path / "test.csv"
+    write_test_table(path, Translator("models/translator"), sources, ["a"] * 4)
+    with path.open(newline="") as file:
+        assert [row["translation"] for row in csv.DictReader(file)] == ["UN", "", "TROIS", ""]
+
+
+def test_the_first_promoted_is_champion_and_stays_it_against_its_equal(register, project):
+    register("one")
+    status, output = promote()
+    assert status == 0, output
+    assert champion(project) == "1"
+    assert re.search(r"challenger +version 1  BLEU 100\.00 on 4 sentences of toy", output)
+    assert "is the champion already" in promote()[1]
+    register("two")
+    status, output = promote()
+    assert (status, champion(project)) == (1, "1"), output
+    assert "difference  +0.00, 95 % in [+0.00, +0.00] (200 paired resamples)" in output
+    assert "version 2 is not significantly better, so version 1 stays the champion" in output
+    assert promote("--force")[0] == 0
+    assert champion(project) == "2"
+
+
+def test_a_significantly_better_one_takes_its_place(register, project):
+    worse = {"beam_size": 4, "length_penalty": 1.0, "max_length_factor": 0.5, "max_length_extra": 0}
+    register("worse", search=worse)  # it ends half-way
+    assert promote()[0] == 0
+    register("better")
+    status, output = promote("--version", "2")
+    assert (status, champion(project)) == (0, "2"), output
+    assert re.search(r"difference +\+\d", output)
+    won = project.client().get_model_version("translator", "2").tags["promoted"]
+    assert won.endswith("BLEU over version 1")
+    status, output = promote("--version", "1")
+    assert (status, champion(project)) == (1, "2"), output
+    assert re.search(r"difference +-\d", output)
+
+
+def test_another_test_set_is_refused_in_words(register, project):
+    register("one")
+    promote()
+    project.put_test_set(["SOMETHING", "ELSE", "WAS", "ASKED"])
+    register("two", test="4" * 64)
+    status, output = promote()
+    assert (status, champion(project)) == (1, "1"), output
+    assert "version 2 translated the test set of toy (444444444444)" in output
+    assert "that of toy (333333333333)" in output
+    assert "can't be compared" in output
+    assert promote("--force")[0] == 0
+    assert champion(project) == "2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "models/translator is not in the registry; `python -m pipeline sync`"),
+        (["--version", "7"], "--version 7: the registry has no such version"),
+    ],
+)
+def test_a_version_that_is_not_there_is_refused(project, arguments, message):
+    status, output = promote(*arguments)
+    assert status == 1
+    assert message in output
+
+
+def test_a_server_out_of_reach_is_one_line(project, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:1")
+    status, output = promote()
+    assert status == 1
+    assert "MLflow can't be reached" in output

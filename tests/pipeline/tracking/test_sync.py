@@ -1,0 +1,236 @@
+"""`sync` brings MLflow level with what lies here, and again changes nothing."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+from typer.testing import CliRunner
+
+from pipeline.params import read_params
+from pipeline.tracking.digests import dvc_digest
+from pipeline.tracking.runs import begin_run
+from pipeline.tracking.training import track_training
+from transformer.files import sha256_file
+from transformer.training.checkpoint import model_hash
+
+OUTS = {
+    "train": ["models/checkpoint", "reports/train.json"],
+    "evaluate": ["reports/evaluate.json", "reports/attention"],
+    "export": ["models/translator", "reports/export.json"],
+}
+PARAMS = {"train": ["model", "train"], "evaluate": ["search"], "export": ["export"]}
+
+
+@pytest.fixture
+def synced(project):
+    """The project with a checkpoint."""
+    folder = Path("models/checkpoint")
+    folder.mkdir(parents=True)
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).write_text("{}")
+    return project
+
+
+def write_lock() -> None:
+    """As `dvc repro` leaves it."""
+    params = read_params()
+    stages = {
+        name: {
+            "outs": [{"path": path, "md5": dvc_digest(Path(path))} for path in outs],
+            "params": {"params.yaml": {section: params[section] for section in PARAMS[name]}},
+        }
+        for name, outs in OUTS.items()
+    }
+    YAML().dump({"schema": "2.0", "stages": stages}, Path("dvc.lock"))
+
+
+def sync() -> tuple[int, str]:
+    from pipeline.__main__ import app
+
+    done = CliRunner().invoke(app, ["sync"])
+    return done.exit_code, done.output + (str(done.exception) if done.exception else "")
+
+
+def everything(project) -> list:
+    """All that MLflow has, but for times."""
+    return [
+        (
+            run.info.run_id,
+            run.info.status,
+            run.info.end_time,
+            run.data.params,
+            run.data.tags,
+            {name: project.history(run.info.run_id, name) for name in run.data.metrics},
+            len(run.inputs.dataset_inputs),
+        )
+        for run in project.runs() + project.runs(parents=False)
+    ] + [version.version for version in project.client().search_model_versions()]
+
+
+def test_what_the_stages_left_makes_a_whole_run(synced):
+    write_lock()
+    status, output = sync()
+    assert status == 0
+    assert f"level with dvc.lock {sha256_file(Path('dvc.lock'))[:12]}" in output
+    assert "translator, version 1" in output
+    (run,) = synced.runs()
+    run_id = run.info.run_id
+    assert (run.info.run_name, run.info.status) == ("phrasebook, learning_rate 0.002", "FINISHED")
+    assert run.data.tags["model_hash"] == model_hash(Path("models/checkpoint"))
+    assert run.data.tags["dvc_lock"] == sha256_file(Path("dvc.lock"))
+    assert run.data.tags["signature.bleu"].startswith("nrefs:1")
+    assert run.data.metrics["test.bleu"] == 40.5
+    assert run.data.metrics["export.onnx_bleu"] == 40.5
+    assert len(synced.history(run_id, "train_loss")) == 3
+    assert {one.dataset.name for one in run.inputs.dataset_inputs} == {"toy", "toy ids", "toy test"}
+    folders = {"attention", "curves", "data", "evaluate", "export"}
+    assert folders <= synced.artifacts(run_id)
+    (child,) = synced.runs(parents=False)
+    assert child.info.run_name == "beam_size 4, length_penalty 1.0"
+    assert child.data.metrics["test.bleu"] == 40.5
+
+
+def test_again_it_changes_nothing(synced):
+    write_lock()
+    sync()
+    before = everything(synced)
+    assert sync()[0] == 0
+    assert everything(synced) == before
+
+
+def test_it_completes_a_run_whose_tracker_went_away(synced):
+    """Stopped between train's tag and the end: the run is open, and lacks what came after."""
+    run = begin_run()
+    run.tags({"model_hash": model_hash(Path("models/checkpoint"))})
+    run.log({"train_loss": 2.5}, 10)
+    run.flush()
+    write_lock()
+    assert sync()[0] == 0
+    (found,) = synced.runs()
+    assert (found.info.run_id, found.info.status) == (run.run_id, "FINISHED")
+    assert synced.history(run.run_id, "train_loss") == [(10, 2.5), (20, 5.0), (30, 7.5)]
+
+
+def test_results_that_came_back_replace_the_figures(synced):
+    """As when DVC restores an earlier search's results from its run cache."""
+    write_lock()
+    sync()
+    report = Path("reports/evaluate.json")
+    first = report.read_text()
+    for text in (first.replace("40.5", "41.5"), first):
+        report.write_text(text)
+        write_lock()
+        assert sync()[0] == 0
+    (run,) = synced.runs()
+    assert run.data.metrics["test.bleu"] == 40.5
+    assert synced.history(run.info.run_id, "test.bleu") == [(0, 40.5), (0, 41.5), (0, 40.5)]
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (
+            lambda: Path("models/checkpoint/config.json").write_text("[]"),
+            "models/checkpoint is not",
+        ),
+        (lambda: Path("reports/train.json").unlink(), "reports/train.json is missing"),
+        (
+            lambda: Path("params.yaml").write_text(
+                Path("params.yaml").read_text().replace("max_epochs: 8", "max_epochs: 9")
+            ),
+            "params.yaml has another train than dvc.lock",
+        ),
+    ],
+)
+def test_a_model_that_is_not_that_of_the_lock_is_refused(synced, edit, message):
+    write_lock()
+    edit()
+    status, output = sync()
+    assert status == 1
+    assert message in output
+    assert "dvc repro" in output
+    assert synced.runs() == []
+
+
+def test_a_later_stage_that_is_not_level_is_left_out_and_told(synced):
+    write_lock()
+    Path("reports/evaluate.json").write_text('{"bleu": 99.0, "signatures": {}}')
+    status, output = sync()
+    assert status == 0
+    assert "evaluate is left out: reports/evaluate.json is not the one of dvc.lock" in output
+    (run,) = synced.runs()
+    assert "test.bleu" not in run.data.metrics
+    assert run.data.metrics["export.onnx_bleu"] == 40.5
+    assert "dvc_lock" not in run.data.tags
+
+
+def test_without_dvc_the_files_alone_count(synced):
+    Path("reports/evaluate.json").unlink()
+    status, output = sync()
+    assert status == 0
+    assert "evaluate is left out: reports/evaluate.json is missing" in output
+    (run,) = synced.runs()
+    assert run.data.metrics["export.onnx_bleu"] == 40.5
+
+
+def test_a_translator_without_its_test_set_is_not_registered_and_that_is_told(synced):
+    shutil.rmtree("data/raw")
+    status, output = sync()
+    assert status == 0
+    assert "the translator is not registered: that takes data/raw" in output
+    assert synced.client().search_model_versions() == []
+
+
+def test_nothing_trained_is_refused_in_words(project):
+    status, output = sync()
+    assert status == 1
+    assert "run the stage `train`" in output
+
+
+def test_while_mlflow_is_out_of_reach_it_fails_and_says_so(synced, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:1")
+    with pytest.warns(UserWarning, match="does not answer"):
+        status, output = sync()
+    assert status == 1
+    assert "run `sync` again when it answers" in output
+
+
+def train() -> None:
+    with track_training() as reporter:
+        reporter.on_start(30, 9, 0)
+        reporter.on_end()
+        reporter.log_outcome(model_hash(Path("models/checkpoint")))
+
+
+def test_a_training_that_lost_its_tracker_keeps_its_run(synced, monkeypatch):
+    def lose_tracker() -> None:
+        with track_training() as reporter, monkeypatch.context() as patch:
+            reporter.on_start(30, 9, 0)
+            patch.setattr("mlflow.tracking.MlflowClient.log_batch", refuse)
+            reporter.log_outcome(model_hash(Path("models/checkpoint")))
+
+    def refuse(*_, **__) -> None:
+        raise ConnectionError("gone")
+
+    with pytest.warns(UserWarning, match="MLflow can't be written to"):
+        lose_tracker()
+    (open_run,) = synced.runs()
+    assert open_run.info.status == "RUNNING"
+    write_lock()
+    assert sync()[0] == 0
+    (run,) = synced.runs()
+    assert (run.info.run_id, run.info.status) == (open_run.info.run_id, "FINISHED")
+    assert run.data.metrics["test.bleu"] == 40.5
+
+
+def test_a_training_without_a_tracker_is_caught_up_with(synced, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:1")
+    with pytest.warns(UserWarning, match="does not answer"):
+        train()
+    monkeypatch.delenv("MLFLOW_TRACKING_URI")
+    write_lock()
+    assert sync()[0] == 0
+    (run,) = synced.runs()
+    assert len(synced.history(run.info.run_id, "train_loss")) == 3
+    assert len(run.inputs.dataset_inputs) == 3

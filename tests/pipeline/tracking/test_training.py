@@ -1,0 +1,114 @@
+"""What a training tells MLflow while it runs, and when it ends."""
+
+import math
+
+import pytest
+
+from pipeline.tracking.training import TrackingReporter, track_training
+from transformer.training.reporting import Speed, TrainRow, ValidRow
+from transformer.training.stopping import TrainingStopped
+
+
+def speed(tokens_per_second: float) -> Speed:
+    return Speed(tokens_per_second, 1.0, 0.25, None, 2**30, 0.0)
+
+
+def train(reporter: TrackingReporter, *steps: int) -> None:
+    reporter.on_start(40, 9, 0)
+    for step in steps:
+        reporter.on_log(TrainRow(step, step / 4, 0.1, 1.0), speed(100.0))
+        if step % 30 == 0:
+            reporter.on_validation(ValidRow(step, 1.0, 2.7, 0.5))
+    reporter.on_end()
+
+
+def test_a_training_is_one_run_with_curves_data_and_machine(project):
+    with track_training() as reporter:
+        train(reporter, 10, 20, 30)
+        reporter.log_outcome("h1")
+    (run,) = project.runs()
+    assert run.info.status == "FINISHED"
+    run_id = run.info.run_id
+    assert project.history(run_id, "train_loss") == [(10, 2.5), (20, 5.0), (30, 7.5)]
+    assert project.history(run_id, "tokens_per_second") == [(10, 100), (20, 100), (30, 100)]
+    assert project.history(run_id, "accuracy") == [(30, 0.5)]
+    assert run.data.metrics["train.valid_loss"] == 1.5
+    assert 0 < run.data.metrics["system/system_memory_usage_percentage"] < 100
+    assert math.isfinite(run.data.metrics["system/cpu_utilization_percentage"])
+    tags = run.data.tags
+    assert (tags["model_hash"], tags["corpus"], tags["num_steps"]) == ("h1", "toy", "40")
+    assert tags["corpus.sha256.train"] == "1" * 64
+    assert tags["device"].startswith(("cpu: ", "cuda: "))
+    assert tags["version.mlflow"]
+    data = {one.dataset.name: one.dataset.digest for one in run.inputs.dataset_inputs}
+    assert data.keys() == {"toy", "toy ids"}
+    assert {len(digest) for digest in data.values()} == {36}
+    assert project.artifacts(run_id) == {"data"}
+    assert "data/rejects" in project.artifacts(run_id, "data")
+
+
+def test_steps_that_a_run_has_are_not_logged_again(project, tmp_path):
+    def stop() -> None:
+        with track_training(tmp_path) as reporter:
+            train(reporter, 10, 20)
+            raise TrainingStopped(20, 40)
+
+    with pytest.raises(TrainingStopped):
+        stop()
+    assert project.runs()[0].info.status == "KILLED"
+    with track_training(tmp_path) as reporter:
+        train(reporter, 20, 30)
+    (run,) = project.runs()
+    assert run.info.status == "FINISHED"
+    steps = [step for step, _ in project.history(run.info.run_id, "train_loss")]
+    assert steps == [10, 20, 30]
+
+
+def test_steps_that_were_lost_with_the_process_come_from_the_curves(project):
+    with track_training() as reporter:
+        train(reporter, 10, 30)
+        reporter.log_outcome("h1")
+    (run,) = project.runs()
+    history = project.history(run.info.run_id, "train_loss")
+    assert sorted(history) == [(10, 2.5), (20, 5.0), (30, 7.5)]
+
+
+def refuse() -> None:
+    with track_training():
+        raise ValueError("a setting that doesn't fit")
+
+
+def test_a_training_refused_before_its_first_step_leaves_no_run(place):
+    with pytest.raises(ValueError, match="a setting"):
+        refuse()
+    assert place.runs() == []
+
+
+def fail() -> None:
+    with track_training() as reporter:
+        train(reporter, 10)
+        raise ValueError("diverged")
+
+
+def test_a_training_that_fails_leaves_a_failed_run(project):
+    with pytest.raises(ValueError, match="diverged"):
+        fail()
+    (run,) = project.runs()
+    assert run.info.status == "FAILED"
+    assert project.history(run.info.run_id, "train_loss") == [(10, 2.5)]
+
+
+def test_ids_without_a_corpus_beside_them_are_tracked_too(place):
+    with track_training() as reporter:
+        train(reporter, 10)
+    (run,) = place.runs()
+    assert place.client().get_experiment(run.info.experiment_id).name == "training"
+
+
+def test_what_could_not_be_measured_is_left_out(place):
+    with track_training() as reporter:
+        reporter.on_start(40, 9, 0)
+        reporter.on_log(TrainRow(10, 1.0, 0.1, 1.0), speed(1.0))
+    metrics = place.runs()[0].data.metrics
+    assert metrics["padding_share"] == 0.25
+    assert "flop_utilisation" not in metrics

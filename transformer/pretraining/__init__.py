@@ -1,0 +1,1 @@
+"""Learning from text without translations, before training on pairs."""

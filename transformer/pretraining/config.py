@@ -1,0 +1,80 @@
+"""The `pretrain` section: what is learnt from text without translations, before `train`."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from transformer.config import Section
+from transformer.training.config import TrainConfig
+
+
+class NoPretraining(Section):
+    """The stage does nothing."""
+
+    kind: Literal["none"]
+
+
+class MonolingualFiles(Section):
+    """UTF-8 files, plain or gzipped, a sentence a line; null: the side of the training pairs."""
+
+    source: str | None
+    target: str | None
+
+
+class _Pretraining(Section):
+    text: MonolingualFiles
+    # How it is trained; as the section `train`, and apart from it.
+    train: TrainConfig
+
+    @model_validator(mode="after")
+    def _begins_anew_in_one_process(self) -> Self:
+        if self.train.initialise_from is not None:
+            raise ValueError(
+                f"train.initialise_from = {self.train.initialise_from!r}: pretraining begins with "
+                "new weights; set it to null here, and to 'pretrained' in the section train"
+            )
+        if self.train.num_processes > 1:
+            raise ValueError(
+                f"train.num_processes = {self.train.num_processes}: pretraining runs in one "
+                "process; set it to 1 here"
+            )
+        return self
+
+
+class SpanCorruption(_Pretraining):
+    """For the whole model: spans of a sentence are cut out, and written by the decoder."""
+
+    kind: Literal["spans"]
+    # Of the tokens that are cut out.
+    share: float = Field(gt=0, lt=1)
+    # Tokens a span.
+    mean_span: float = Field(ge=1)
+    num_sentinels: int = Field(ge=1)
+    # So many corruptions of each sentence are drawn; an epoch has them all.
+    draws: int = Field(ge=1)
+    seed: int = Field(ge=0)
+
+
+class MaskedModelling(_Pretraining):
+    """For the encoder: tokens of a source sentence are masked, and named."""
+
+    kind: Literal["masked"]
+    # Of the tokens that are selected.
+    share: float = Field(gt=0, le=1)
+    # Also tell whether one sentence follows another; for text whose lines do.
+    next_sentence: bool
+    # So many maskings of each sentence are drawn; an epoch has them all.
+    draws: int = Field(ge=1)
+    seed: int = Field(ge=0)
+
+
+class CausalModelling(_Pretraining):
+    """For the decoder: the next token of a target sentence, without any source."""
+
+    kind: Literal["causal"]
+
+
+PretrainConfig = Annotated[
+    NoPretraining | SpanCorruption | MaskedModelling | CausalModelling,
+    Field(discriminator="kind"),
+]

@@ -1,0 +1,55 @@
+"""The sentences to pretrain on, as ids without marks."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer.pretraining.config import MonolingualFiles
+from transformer.pretraining.tasks import Text
+from transformer.text.clean_config import CleanConfig, NormalisationConfig
+from transformer.text.ids import Ids
+from transformer.text.normalise import normalise
+from transformer.text.sources.lines import read_lines
+from transformer.text.tokenizer import Tokenizer, TokenizerPair
+
+Integers = NDArray[np.int64]
+# Lines that are tokenized at once.
+_BATCH_LINES = 8192
+
+
+def read_text(
+    files: MonolingualFiles, ids: Ids, clean: CleanConfig, tokenizers: TokenizerPair
+) -> tuple[Text, Text]:
+    """Training and validation sentences of both sides.
+
+    A file is normalised as its side is; where there is none, the side of the training pairs is
+    read. Validation is on the sides of the validation pairs.
+
+    Raises:
+        ValueError: a file is missing, or a line is not UTF-8.
+    """
+    sides = {}
+    for side in ("source", "target"):
+        file: str | None = getattr(files, side)
+        if file is None:
+            sides[side] = _bare(ids.train, side)
+        else:
+            tokenizer: Tokenizer = getattr(tokenizers, side)
+            sides[side] = list(_encode(Path(file), getattr(clean, side), tokenizer))
+    return Text(**sides), Text(_bare(ids.valid, "source"), _bare(ids.valid, "target"))
+
+
+def _bare(split: Any, side: str) -> list[Integers]:
+    """One side of a split, without the end marks."""
+    return [getattr(split, side)(index)[:-1].astype(np.int64) for index in range(len(split))]
+
+
+def _encode(path: Path, config: NormalisationConfig, tokenizer: Tokenizer) -> Iterator[Integers]:
+    texts = (normalise(line, **config.model_dump()) for line in read_lines(path))
+    while batch := list(islice(texts, _BATCH_LINES)):
+        for ids in tokenizer.encode_batch(batch):
+            yield np.array(ids, dtype=np.int64)

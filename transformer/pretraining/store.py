@@ -1,0 +1,54 @@
+"""What pretraining leaves for `train`: a manifest, and weights if it is switched on."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from transformer.files import atomic_folder, read_json, write_json
+
+MANIFEST = "manifest.json"
+WEIGHTS = "model.safetensors"
+
+
+class Pretrained(NamedTuple):
+    """Weights by name, and the tokenizer that their ids belong to."""
+
+    weights: dict[str, Tensor]
+    tokenizer_sha256: str
+
+
+def save_pretrained(folder: Path, weights: Mapping[str, Tensor], manifest: dict[str, Any]) -> None:
+    """Writes both, in one move; the same weights give the same bytes."""
+    with atomic_folder(folder) as temporary:
+        plain = {name: value.float().cpu().contiguous() for name, value in weights.items()}
+        save_file(plain, temporary / WEIGHTS)
+        (temporary / WEIGHTS).chmod(0o644)  # safetensors lets nobody else read it
+        write_json(temporary / MANIFEST, manifest)
+
+
+def load_pretrained(folder: Path) -> Pretrained:
+    """Reads what `save_pretrained` wrote.
+
+    Raises:
+        ValueError: pretraining was switched off or did not run, or its weights are damaged.
+    """
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file; run the stage `pretrain` to make {folder}")
+    manifest = read_json(path)
+    if manifest.get("kind") == "none":
+        raise ValueError(
+            f"{folder} holds no weights, since pretrain.kind = 'none', but "
+            "train.initialise_from = 'pretrained' asks for them; switch pretraining on, or set "
+            "train.initialise_from to null"
+        )
+    try:
+        return Pretrained(load_file(folder / WEIGHTS), str(manifest["tokenizer_sha256"]))
+    except (SafetensorError, OSError, KeyError) as error:
+        raise ValueError(
+            f"{folder} is damaged ({error}); run the stage `pretrain` again"
+        ) from error

@@ -1,0 +1,188 @@
+"""Pretraining put as training on pairs, so that one trainer does both.
+
+A task is a set of pairs with a way through the model. Ids behind those of the vocabulary stand for
+what no text holds: sentinels, the mask, the two answers on sentences that follow each other. The
+model that is pretrained has rows for them, which `take_weights` leaves behind.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from transformer.pretraining.config import CausalModelling, MaskedModelling, SpanCorruption
+from transformer.pretraining.decoder import decode_alone
+from transformer.pretraining.following import pair_lines
+from transformer.pretraining.masking import mask_tokens
+from transformer.pretraining.memory import MemoryPairs
+from transformer.pretraining.spans import corrupt_spans
+from transformer.text.ids import Ids, IdsMeta
+from transformer.training.batching import Batch
+from transformer.training.validation import hidden_states
+
+Integers = NDArray[np.int64]
+Sentences = Sequence[Integers]  # without marks
+
+
+class Text(NamedTuple):
+    """The sentences of one part, by side."""
+
+    source: Sentences
+    target: Sentences
+
+
+class Task(NamedTuple):
+    """What a trainer needs."""
+
+    ids: Ids
+    # Model and batch -> a hidden state for each label, [N, D].
+    forward: Callable[[Transformer, Batch], Tensor]
+    # Whether a weight of that name learns something that the translator can use.
+    is_handed_on: Callable[[str], bool]
+
+
+def make_task(
+    config: SpanCorruption | MaskedModelling | CausalModelling,
+    meta: IdsMeta,
+    train: Text,
+    valid: Text,
+    model: ModelConfig,
+) -> Task:
+    """The task that a config asks for.
+
+    Sentences that are empty, or too long for the model with their marks, are left out.
+
+    Args:
+        config: the section `pretrain`, switched on.
+        meta: of the pairs that the translator is trained on later.
+        train: what is learnt from.
+        valid: what is validated on; as much as there is.
+        model: which the translator has too.
+
+    Raises:
+        ValueError: nothing is left, or the vocabularies don't go with the task.
+    """
+    match config:
+        case SpanCorruption():
+            return _spans(config, meta, train, valid, model)
+        case MaskedModelling():
+            return _masked(config, meta, train, valid, model)
+        case CausalModelling():
+            return _causal(meta, train, valid, model)
+
+
+def _spans(
+    config: SpanCorruption, meta: IdsMeta, train: Text, valid: Text, model: ModelConfig
+) -> Task:
+    if not meta.joint:
+        raise ValueError(
+            "pretrain.kind = 'spans' has the decoder write what the encoder reads, in either "
+            "language, so it needs vocab.joint; set it, or take pretrain.kind 'masked' or 'causal'"
+        )
+    size, eos = meta.source_vocab_size, meta.source.eos_id
+    sentinels = np.arange(size, size + config.num_sentinels)
+
+    def pairs(text: Text, seed: int, draws: int) -> Iterator[tuple[Integers, Integers]]:
+        generator = np.random.default_rng([config.seed, seed])
+        for _ in range(draws):
+            for ids in (*text.source, *text.target):
+                if len(ids):
+                    found = corrupt_spans(
+                        ids, sentinels, generator, share=config.share, mean_span=config.mean_span
+                    )
+                    pair = np.append(found.source, eos), np.append(found.target, eos)
+                    if max(map(len, pair)) <= model.max_positions:
+                        yield pair
+
+    larger = size + config.num_sentinels
+    meta = replace(meta, source_vocab_size=larger, target_vocab_size=larger)
+    ids = _ids(pairs(train, 0, config.draws), pairs(valid, 1, 1), meta)
+    return Task(ids, hidden_states, lambda name: True)
+
+
+def _masked(
+    config: MaskedModelling, meta: IdsMeta, train: Text, valid: Text, model: ModelConfig
+) -> Task:
+    size, marks = meta.source_vocab_size, meta.source
+    mask_id, follows, does_not = range(size, size + 3)
+    ordinary = np.setdiff1d(np.arange(size), np.array(marks))
+    larger = size + 3
+
+    def pairs(sentences: Sentences, seed: int, draws: int) -> Iterator[tuple[Integers, Integers]]:
+        generator = np.random.default_rng([config.seed, seed])
+
+        def hide(ids: Integers) -> tuple[Integers, Integers]:
+            found = mask_tokens(ids, mask_id, ordinary, generator, share=config.share)
+            return found.ids + larger * found.is_selected, ids[found.is_selected]
+
+        for _ in range(draws):
+            if not config.next_sentence:
+                for ids in sentences:
+                    if len(ids) and len(ids) < model.max_positions:
+                        seen, labels = hide(ids)
+                        yield np.append(seen, marks.eos_id), labels
+                continue
+            lines = pair_lines(len(sentences), generator)
+            for first, second, is_next in zip(*lines, strict=True):
+                one, other = sentences[first], sentences[second]
+                if not (len(one) and len(other)) or len(one) + len(other) + 3 > model.max_positions:
+                    continue
+                (a, a_labels), (b, b_labels) = hide(one), hide(other)
+                # The question stands at the start mark, the answer is a token of its own.
+                question, end = np.array([marks.bos_id + larger]), np.array([marks.eos_id])
+                answer = np.array([follows if is_next else does_not])
+                source = np.concatenate([question, a, end, b, end])
+                yield source, np.concatenate([answer, a_labels, b_labels])
+
+    meta = replace(
+        meta, source_vocab_size=larger, target_vocab_size=larger, target=marks, joint=True
+    )
+    ids = _ids(pairs(train.source, 0, config.draws), pairs(valid.source, 1, 1), meta)
+    return Task(ids, _hidden_where_asked, _is_of_encoder)
+
+
+def _causal(meta: IdsMeta, train: Text, valid: Text, model: ModelConfig) -> Task:
+    def pairs(sentences: Sentences) -> Iterator[tuple[Integers, Integers]]:
+        nothing = np.array([meta.source.eos_id])
+        for ids in sentences:
+            if len(ids) and len(ids) < model.max_positions:
+                yield nothing, np.append(ids, meta.target.eos_id)
+
+    def is_handed_on(name: str) -> bool:
+        if name.startswith("source_embedding."):
+            return model.tie_embeddings == "all"  # the name of the table that both sides share
+        return "cross_attention" not in name and not name.startswith(("encoder.", "encoder_norm."))
+
+    ids = _ids(pairs(train.target), pairs(valid.target), meta)
+    return Task(ids, _hidden_without_source, is_handed_on)
+
+
+def _ids(
+    train: Iterator[tuple[Integers, Integers]],
+    valid: Iterator[tuple[Integers, Integers]],
+    meta: IdsMeta,
+) -> Ids:
+    return Ids(cast(Any, MemoryPairs(train)), cast(Any, MemoryPairs(valid)), meta)
+
+
+def _hidden_where_asked(model: Transformer, batch: Batch) -> Tensor:
+    """The encoder's output at the selected tokens, whose ids are raised by the table's size."""
+    size = model.source_embedding.tokens.num_embeddings
+    memory = model.encode(batch.source % size, batch.source_mask)  # [B, S, D]
+    return memory[batch.source >= size]
+
+
+def _hidden_without_source(model: Transformer, batch: Batch) -> Tensor:
+    hidden = decode_alone(model, batch.target).flatten(0, 1)  # [B * T, D]
+    if batch.real_positions is None:
+        return hidden
+    return hidden.index_select(0, batch.real_positions)
+
+
+def _is_of_encoder(name: str) -> bool:
+    return name.startswith(("encoder.", "encoder_norm.", "source_embedding."))

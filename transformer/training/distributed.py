@@ -1,0 +1,272 @@
+"""Several processes that train one model together, on one machine or on many.
+
+Each process, a rank, holds the whole model and takes its share of every step's batch; gradients
+are added up over all of them before the optimizer moves, so that all models stay equal to the
+last bit. `Ranks()` is a training of one process, for which everything here costs nothing.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.rendezvous import rendezvous
+
+from transformer.training.batching import Integers, split_batch
+from transformer.training.capture import SavedState
+
+# Where each gradient begins in the flat buffer, in values: fused optimizers want aligned memory.
+_ALIGNMENT = 16
+# What a launcher that holds the processes together in another way than torchrun's says here.
+RENDEZVOUS = "TRAIN_RENDEZVOUS"
+
+
+class PeerLostError(ValueError):
+    """Another process of the same training ended, or can't be reached."""
+
+
+class Gradients(Protocol):
+    """The gradients of one optimizer step."""
+
+    def clear(self) -> None:
+        """Before the next step's first part."""
+
+    def add_up(self, loss: Tensor) -> Tensor:
+        """Makes the gradients, and the loss that is returned, sums over all ranks."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """This process's place among those of one training, and what it exchanges with them.
+
+    Those of its methods that speak of all ranks are called by all of them, in the same order.
+    """
+
+    rank: int = 0
+    world_size: int = 1  # how many there are
+    local_rank: int = 0  # among those on this machine
+    local_world_size: int = 1
+    store: Any = field(default=None, repr=False)  # shared; works while one of them is failing
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the one that writes, reports, tracks."""
+        return self.rank == 0
+
+    def parts(self, indices: Integers, num_parts: int) -> list[tuple[int, Integers]]:
+        """This rank's share of a step's batch: parts by their number within the step.
+
+        The batch is cut into `num_parts`, or the next multiple of the number of ranks, and part i
+        goes to rank i modulo that number. A batch of few sentences leaves a rank without any.
+        """
+        num_parts = -(-num_parts // self.world_size) * self.world_size
+        parts = enumerate(split_batch(indices, num_parts))
+        return [(i, part) for i, part in parts if i % self.world_size == self.rank]
+
+    def place(self, device: torch.device) -> torch.device:
+        """The device of this rank: of the GPUs of a machine, each rank takes its own.
+
+        Raises:
+            ValueError: the machine has fewer than there are ranks on it.
+        """
+        if device.type != "cuda" or self.world_size == 1:
+            return device
+        if torch.cuda.device_count() < self.local_world_size:
+            raise ValueError(
+                f"{self.local_world_size} processes train on this machine, but it has "
+                f"{torch.cuda.device_count()} GPUs, and each needs its own; lower "
+                "train.num_processes (torchrun's --nproc-per-node), or set train.device = 'cpu'"
+            )
+        torch.cuda.set_device(self.local_rank)
+        return torch.device("cuda", self.local_rank)
+
+    def gradients(self, model: nn.Module) -> Gradients:
+        """Takes the gradients of a model's parameters into its care."""
+        if self.world_size == 1:
+            return _OwnGradients(model)
+        return _SharedGradients(model)
+
+    def any(self, flag: bool) -> bool:
+        """Whether a flag is set on any rank. Waits for all ranks' processes, for no GPU."""
+        return self.maximum([float(flag)]) != [0.0]
+
+    def maximum(self, values: Sequence[float]) -> list[float]:
+        """The highest of each value over all ranks."""
+        if self.world_size == 1:
+            return list(values)
+        tensor = torch.tensor(values, dtype=torch.float64)
+        with _losing_peers():
+            dist.all_reduce(tensor, dist.ReduceOp.MAX)
+        return [float(value) for value in tensor]
+
+    def add_up(self, tensor: Tensor) -> None:
+        """Makes a tensor the sum over all ranks, in place."""
+        if self.world_size > 1:
+            with _losing_peers():
+                dist.all_reduce(tensor)
+
+    def share(self, saved: SavedState | None) -> SavedState:
+        """Rank 0's state on every rank. The others hand in None."""
+        if self.world_size == 1:
+            assert saved is not None
+            return saved
+        header: list[Any] = [None]
+        if saved is not None:
+            groups = {"": saved.present, **saved.fixed}
+            shapes = {
+                group: {name: (value.shape, value.dtype) for name, value in tensors.items()}
+                for group, tensors in groups.items()
+            }
+            header = [(saved.step, dict(saved.values), shapes)]
+        with _losing_peers():
+            dist.broadcast_object_list(header, src=0, device=torch.device("cpu"))
+            step, values, shapes = header[0]
+            if saved is None:
+                groups = {
+                    group: {
+                        name: torch.empty(shape, dtype=dtype)
+                        for name, (shape, dtype) in forms.items()
+                    }
+                    for group, forms in shapes.items()
+                }
+            for tensors in groups.values():
+                for tensor in tensors.values():
+                    dist.broadcast(tensor.detach(), src=0)
+        present = groups.pop("")
+        return SavedState(step, values, present, groups)
+
+    def require_same(self, value: str, what: str) -> None:
+        """Makes sure that all ranks have the same value.
+
+        Raises:
+            ValueError: on rank 0, naming `what` and the ranks that differ from it.
+            PeerLostError: on the others, once rank 0 has gone.
+        """
+        if self.world_size == 1:
+            return
+        values: list[Any] = [None] * self.world_size
+        with _losing_peers():
+            dist.all_gather_object(values, value)
+        others = [rank for rank, theirs in enumerate(values) if theirs != values[0]]
+        if others and self.is_first:
+            raise ValueError(
+                f"{what} differ between the processes of this training: rank "
+                f"{', '.join(map(str, others))} from rank 0; give every machine the same"
+            )
+        self.wait()
+
+    def wait(self) -> None:
+        """Until all ranks have come here."""
+        self.any(False)
+
+    def is_first_to_fail(self) -> bool:
+        """Whether no other rank has said the same before; each says it once, by itself."""
+        if self.store is None:
+            return True
+        try:
+            return bool(self.store.add("failed", 1) == 1)
+        except RuntimeError:  # the rank that keeps the store has gone, and told why
+            return False
+
+
+@contextmanager
+def connected() -> Iterator[Ranks]:
+    """Joins the training that the environment tells of, as torchrun sets it; leaves it at the end.
+
+    It reads RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, and MASTER_ADDR with MASTER_PORT or,
+    instead of these two, TRAIN_RENDEZVOUS, such as file:///tmp/name for one machine.
+
+    Raises:
+        ValueError: a variable is missing or no number, or the ranks do not find each other.
+    """
+    rank, world_size = _variable("RANK"), _variable("WORLD_SIZE")
+    if "LOCAL_RANK" in os.environ:
+        local_rank, local_world_size = _variable("LOCAL_RANK"), _variable("LOCAL_WORLD_SIZE")
+    else:
+        local_rank, local_world_size = rank, world_size
+    url = os.environ.get(RENDEZVOUS, "env://")
+    backend = "gloo"
+    if torch.cuda.is_available() and dist.is_nccl_available():
+        backend = "cpu:gloo,cuda:nccl"
+    try:
+        store, _, _ = next(rendezvous(url, rank, world_size))
+        dist.init_process_group(backend, store=store, rank=rank, world_size=world_size)
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(f"rank {rank} can't join the other processes: {error}") from error
+    yield Ranks(rank, world_size, local_rank, local_world_size, store)
+    # Not after an error: it would wait for those that are still at work.
+    dist.destroy_process_group()
+
+
+class _OwnGradients:
+    """Those of the only process: as backward leaves them."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model
+
+    def clear(self) -> None:
+        self._model.zero_grad(set_to_none=True)
+
+    def add_up(self, loss: Tensor) -> Tensor:
+        return loss
+
+
+class _SharedGradients:
+    """All gradients and the loss in one buffer, which is added up in a single all-reduce.
+
+    A rank that had no part of the batch adds zeros. With one buffer of one size, the order of
+    summation is that of the ranks alone, in a resumed training too. It starts once the backward
+    pass is through: where the model is compiled, that hands over all gradients at its end.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        parameters = list(model.parameters())
+        starts = [0]
+        for parameter in parameters:
+            size = -(-parameter.numel() // _ALIGNMENT) * _ALIGNMENT
+            starts.append(starts[-1] + size)
+        self._buffer = torch.zeros(starts[-1] + 1, device=parameters[0].device)
+        for parameter, start in zip(parameters, starts, strict=False):
+            end = start + parameter.numel()
+            parameter.grad = self._buffer[start:end].view_as(parameter)
+
+    def clear(self) -> None:
+        self._buffer.zero_()
+
+    def add_up(self, loss: Tensor) -> Tensor:
+        self._buffer[-1] = loss
+        with _losing_peers():
+            dist.all_reduce(self._buffer)
+        return self._buffer[-1].clone()
+
+
+def _empty(forms: Mapping[str, tuple[torch.Size, torch.dtype]]) -> dict[str, Tensor]:
+    return {name: torch.empty(shape, dtype=dtype) for name, (shape, dtype) in forms.items()}
+
+
+@contextmanager
+def _losing_peers() -> Iterator[None]:
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        reason = str(error).split(". ")[0]
+        raise PeerLostError(
+            f"another process of this training ended, or can't be reached any more ({reason}); "
+            "the same command goes on from the last state that was saved"
+        ) from error
+
+
+def _variable(name: str) -> int:
+    text = os.environ.get(name, "")
+    if not text.isdigit():
+        raise ValueError(
+            f"the environment variable {name} is {text!r}, where a training of several processes "
+            "needs a whole number; start it with torchrun, which sets all such variables"
+        )
+    return int(text)

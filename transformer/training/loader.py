@@ -1,0 +1,145 @@
+"""The batches of a training, one optimizer step after the other, ahead of a GPU."""
+
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+import torch
+
+from transformer.text.ids import IdsMeta
+from transformer.training.batching import Batch, Integers, Pairs, make_batch
+from transformer.training.distributed import Ranks
+from transformer.training.sentence_batches import Plan
+
+# How many steps' batches wait for the device. On a CPU the thread that makes them would take the
+# time from the model's: docs/training.md has the measurement.
+_NUM_AHEAD = {"cuda": 3}
+
+
+class StepBatch(NamedTuple):
+    """What one optimizer step is made of."""
+
+    indices: Integers  # the sentences of all ranks
+    parts: list[tuple[int, Batch]]  # this rank's, by their number within the step; may be none
+    num_tokens: int  # real ones in `parts`, source and target
+    num_slots: int  # positions in `parts`, real or not
+
+    def to(self, device: torch.device) -> "StepBatch":
+        """The step with its batches on `device`; see `Batch.to`."""
+        return self._replace(parts=[(part, batch.to(device)) for part, batch in self.parts])
+
+    def pinned(self) -> "StepBatch":
+        """The step with its batches in pinned memory."""
+        return self._replace(parts=[(part, batch.pinned()) for part, batch in self.parts])
+
+
+class StepBatches:
+    """The plan of batches, by the step that they are for: the same in every process."""
+
+    def __init__(
+        self, plan: Plan, pairs: Pairs, meta: IdsMeta, num_parts: int, ranks: Ranks
+    ) -> None:
+        """Cuts each batch of `plan` for `ranks`, as `Ranks.parts` does with `num_parts`."""
+        self._plan, self._pairs, self._meta = plan, pairs, meta
+        self._num_parts, self._ranks = num_parts, ranks
+        self._epoch = (0, plan.epoch(0))
+
+    def indices(self, step: int) -> Integers:
+        """The sentences of the step that follows `step` done ones."""
+        epoch, position = divmod(step, self._plan.num_batches)
+        current = self._epoch
+        if current[0] != epoch:
+            current = self._epoch = (epoch, self._plan.epoch(epoch))
+        return current[1][position]
+
+    def make(self, step: int) -> StepBatch:
+        """This rank's batches of the step that follows `step` done ones, on the CPU."""
+        indices, meta, pairs = self.indices(step), self._meta, self._pairs
+        parts, num_tokens = [], 0
+        for part, sentences in self._ranks.parts(indices, self._num_parts):
+            ids = meta.source.pad_id, meta.target.pad_id, meta.target.bos_id
+            parts.append((part, make_batch(pairs, sentences, *ids)))
+            num_tokens += int(pairs.source_lengths[sentences].sum())
+            num_tokens += int(pairs.target_lengths[sentences].sum())
+        num_slots = sum(batch.source.numel() + batch.target.numel() for _, batch in parts)
+        return StepBatch(indices, parts, num_tokens, num_slots)
+
+
+class Loader:
+    """Hands out the batches of one step after the other, on the device.
+
+    Which ones they are follows from the number of the step alone, so those that lie ready when
+    training ends are no loss: whoever goes on from a step begins with its batches.
+    """
+
+    def __init__(self, batches: StepBatches, device: torch.device, first_step: int) -> None:
+        """Begins with the step that follows `first_step` done ones."""
+        self._batches, self._device, self._step = batches, device, first_step
+        self.seconds_waited = 0.0  # by `take`
+
+    def take(self) -> StepBatch:
+        """The next step's."""
+        start = time.perf_counter()
+        made = self._next()
+        self.seconds_waited += time.perf_counter() - start
+        self._step += 1
+        return made.to(self._device)
+
+    def _next(self) -> StepBatch:
+        return self._batches.make(self._step)
+
+
+class _AheadLoader(Loader):
+    """Makes batches in a thread of its own, in pinned memory where that is for a GPU."""
+
+    def __init__(
+        self, batches: StepBatches, device: torch.device, first_step: int, num_ahead: int
+    ) -> None:
+        super().__init__(batches, device, first_step)
+        self._ready: queue.Queue[StepBatch | BaseException] = queue.Queue(num_ahead)
+        self._is_closed = threading.Event()
+        self._thread = threading.Thread(
+            target=self._make_all, args=(first_step,), name="loader", daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        self._is_closed.set()
+        while self._thread.is_alive():
+            with suppress(queue.Empty):
+                self._ready.get_nowait()  # it may be waiting for room
+            self._thread.join(0.01)
+
+    def _next(self) -> StepBatch:
+        made = self._ready.get()
+        if isinstance(made, BaseException):
+            raise made
+        return made
+
+    def _make_all(self, step: int) -> None:
+        try:
+            if self._device.type == "cuda":
+                torch.cuda.set_device(self._device)
+            while not self._is_closed.is_set():
+                made = self._batches.make(step)
+                self._ready.put(made.pinned() if self._device.type == "cuda" else made)
+                step += 1
+        except BaseException as error:
+            self._ready.put(error)
+
+
+@contextmanager
+def loading(batches: StepBatches, device: torch.device, first_step: int) -> Iterator[Loader]:
+    """A loader for `device`; what it made ahead is dropped at the end."""
+    num_ahead = _NUM_AHEAD.get(device.type, 0)
+    if num_ahead == 0:
+        yield Loader(batches, device, first_step)
+        return
+    loader = _AheadLoader(batches, device, first_step, num_ahead)
+    try:
+        yield loader
+    finally:
+        loader.close()
