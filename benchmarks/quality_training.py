@@ -182,6 +182,7 @@ def _scorer(
             ids,
             beam_size=1,
             length_penalty=1.0,
+            patience=1.0,
             max_length=lambda length: search.max_length(length, config.max_positions),
             num_best=1,
             batch_tokens=2048,

@@ -6,7 +6,7 @@ import typer
 def export() -> None:
     """Write the translator; fail if it strays from PyTorch on the test set."""
     from pipeline.params import load_section, load_sections
-    from pipeline.paths import CHECKPOINT, CLEAN, METRICS, RAW, REPORTS, TOKENIZER, TRANSLATOR
+    from pipeline.paths import CHECKPOINT, CLEAN, IDS, METRICS, RAW, REPORTS, TOKENIZER, TRANSLATOR
     from pipeline.tracking.translation import track_export
     from transformer.decoding.config import SearchConfig
     from transformer.decoding.evaluate_config import EvaluateConfig
@@ -14,10 +14,12 @@ def export() -> None:
     from transformer.export.config import ExportConfig
     from transformer.export.parity import TestSet
     from transformer.export.report import list_metrics, summarise
+    from transformer.export.shortlist import make_shortlist
     from transformer.export.translator import export_translator
     from transformer.files import write_json
     from transformer.text.clean_config import CleanConfig
     from transformer.text.heldout import encode_sources, read_heldout
+    from transformer.text.ids import load_ids
     from transformer.text.manifest import read_manifest
     from transformer.training.checkpoint import load_with_tokenizers, model_hash
 
@@ -29,6 +31,11 @@ def export() -> None:
     search.check_vocabulary(info.target_vocab_size)
     manifest, test = read_manifest(RAW), read_heldout(RAW, CLEAN)
     sources, _ = encode_sources(tokenizers.source, test.sources, info.model.max_positions)
+    shortlist = None
+    if config.shortlist is not None and "int8" in config.precisions:
+        shortlist = make_shortlist(
+            load_ids(IDS), config.shortlist, special=info.target, is_joint=tokenizers.is_joint
+        )
     reference, verdicts = export_translator(
         TRANSLATOR,
         REPORTS,
@@ -65,6 +72,7 @@ def export() -> None:
         ),
         search=search,
         config=config,
+        shortlist=shortlist,
     )
     typer.echo(f"{summarise(reference, verdicts)}\n-> {TRANSLATOR}")
     metrics = list_metrics(reference, verdicts)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformer.decoding.config import SearchConfig
-from transformer.export.config import Precision
+from transformer.export.config import ExportConfig, Precision
 from transformer.export.gate import Verdict, choose_defaults
 from transformer.export.graph import INPUTS, OUTPUTS
 from transformer.export.joining import OPSET
@@ -43,7 +43,7 @@ def describe(
     model: Transformer,
     provenance: Provenance,
     search: SearchConfig,
-    attention: str,
+    config: ExportConfig,
     reference: Reference,
     verdicts: Sequence[Verdict],
     files: Mapping[str, str],
@@ -60,7 +60,7 @@ def describe(
         "max_target_tokens": model.config.max_positions,
         "interface": {
             "opset": OPSET,
-            "attention": attention,
+            "attention": config.attention,
             "inputs": INPUTS,
             "outputs": OUTPUTS,
         },
@@ -68,6 +68,8 @@ def describe(
         "graphs": {
             verdict.parity.precision: _describe_graph(verdict, reference) for verdict in verdicts
         },
+        # Of the int8 graph; None: it chooses among the whole vocabulary.
+        "shortlist": None if config.shortlist is None else config.shortlist.model_dump(),
         "files": dict(files),
         "tokenizer_sha256": provenance.tokenizer_sha256,
         "model": {
@@ -111,6 +113,13 @@ def write_readme(card: Mapping[str, Any]) -> str:
         for side, how in card["normalisation"].items()
     ).replace("_", " ")
     defaults = card["default_precision"]
+    listed = card["shortlist"]
+    words = (
+        "the whole vocabulary"
+        if listed is None
+        else f"the {listed['num_frequent']} most frequent tokens and {listed['num_per_token']} for "
+        "each source token"
+    )
     patience = "no patience" if search["patience"] is None else f"patience {search['patience']}"
     left_out = "".join(
         f"\n{precision} was left out: {'; '.join(graph['problems'])}.\n"
@@ -134,6 +143,7 @@ that a translator needs is in this folder: `python -m pipeline translate --model
 | longest input | {card["max_source_tokens"]} tokens, end mark included |
 | search | beam {search["beam_size"]}, length penalty {search["length_penalty"]}, {patience} |
 | graphs | opset {interface["opset"]}, {interface["attention"]} attention |
+| int8 chooses among | {words} |
 | runs by default | {defaults["cpu"]} on the CPU, {defaults["cuda"]} on CUDA |
 
 ## Scores on the test set of {card["num_test_sentences"]:,} sentences

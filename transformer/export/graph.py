@@ -229,6 +229,8 @@ def quiet() -> Iterator[None]:
 def with_logits(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy with one more output: `logits`, float32, what each step computed.
 
+    With a short-list `words.ids` follows, int64 [n], and n takes the place of V.
+
     [T, B, W, V] where all rows are done at once, as in a batch of one or of equal sentences; other
     batches change from phase to phase, and fail.
     """
@@ -252,6 +254,9 @@ def with_logits(model: onnx.ModelProto) -> onnx.ModelProto:
     _show(beam, "beam.logits")
     search.output.append("logits")
     _show(shown.graph, "logits")
+    words = "words.ids"
+    if any(words in node.output for node in shown.graph.node):
+        shown.graph.output.append(helper.make_tensor_value_info(words, TensorProto.INT64, None))
     return shown
 
 

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.training.batching import Integers, Pairs
+from transformer.text.ids import IdsSplit
+
+Integers = NDArray[np.int64]
 
 NUM_ROUNDS = 5
 # Sentences evenly spaced over the corpus; some ten million pairs of tokens fit into memory.
@@ -27,7 +29,7 @@ class Lexicon(NamedTuple):
     target_counts: Integers  # [V], how often each target token occurs
 
 
-def fit_lexicon(pairs: Pairs, source_vocab_size: int, target_vocab_size: int) -> Lexicon:
+def fit_lexicon(pairs: IdsSplit, source_vocab_size: int, target_vocab_size: int) -> Lexicon:
     """The lexicon of a corpus; the same corpus gives the same bits.
 
     Args:

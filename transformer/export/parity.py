@@ -200,6 +200,8 @@ def compare(
 def logit_difference(trial: Trial, session: onnxruntime.InferenceSession) -> float:
     """The largest difference of any logit between a graph's steps and the whole decoder.
 
+    With a short-list: of any logit that the graph computes.
+
     Over the graph's own greedy translations, which PyTorch reads as given; so this holds the cache
     and the steps against the form in which the model was trained. A sentence by itself takes the
     graph's greedy loop, the same one twice in a batch its beam search.
@@ -207,7 +209,7 @@ def logit_difference(trial: Trial, session: onnxruntime.InferenceSession) -> flo
     largest = 0.0
     for ids in trial.test.sources[:NUM_LOGIT_SENTENCES]:
         for copies in (1, 2) if ids else ():
-            target, _, lengths, logits = run_graph(
+            target, _, lengths, logits, *words = run_graph(
                 session,
                 [ids] * copies,
                 beam_size=1,
@@ -220,6 +222,8 @@ def logit_difference(trial: Trial, session: onnxruntime.InferenceSession) -> flo
             length = int(lengths[0, 0])
             read = torch.tensor([[trial.special.bos, *target[0, 0, : length - 1].tolist()]])
             expected = trial.model(torch.tensor([list(ids)]), None, read)[0]  # [length, V]
+            if words:
+                expected = expected[:, torch.from_numpy(words[0])]
             for row in range(copies):
                 found = torch.from_numpy(logits[:length, row, 0])
                 # nan is larger than any number to torch, and smaller to Python.

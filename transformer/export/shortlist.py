@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from transformer.export.config import ShortlistConfig
-from transformer.export.lexicon import Lexicon
-from transformer.training.batching import Integers
+from transformer.export.lexicon import Integers, Lexicon, fit_lexicon
+from transformer.text.ids import Ids
+from transformer.text.special_tokens import SpecialIds
 
 # A translation of less probability is an accident of the training.
 MIN_PROBABILITY = 1e-4
@@ -26,6 +27,31 @@ class Shortlist(NamedTuple):
 
     frequent: Integers  # [F], rising
     by_source: Integers  # [source vocabulary, K], the likeliest first; a free place repeats `fill`
+
+
+def make_shortlist(
+    ids: Ids, config: ShortlistConfig, *, special: SpecialIds, is_joint: bool
+) -> Shortlist | None:
+    """The short-lists of a corpus; None where the frequent tokens are the whole vocabulary.
+
+    Args:
+        ids: of the corpus; its training part is read.
+        config: how many tokens.
+        special: marks of the target vocabulary.
+        is_joint: source and target share a vocabulary.
+    """
+    meta = ids.meta
+    if config.num_frequent >= meta.target_vocab_size:
+        return None
+    lexicon = fit_lexicon(ids.train, meta.source_vocab_size, meta.target_vocab_size)
+    return choose_words(
+        lexicon,
+        meta.source_vocab_size,
+        config,
+        always=list(special),
+        fill=special.eos_id,
+        is_joint=is_joint,
+    )
 
 
 def choose_words(

@@ -15,6 +15,7 @@ from transformer.export.gate import Verdict, find_problems
 from transformer.export.graph import build_graphs, serialise, with_logits
 from transformer.export.parity import Reference, TestSet, Trial, compare, translate_by_pytorch
 from transformer.export.report import write_reports
+from transformer.export.shortlist import Shortlist
 from transformer.files import atomic_folder, sha256_file, write_json
 from transformer.model.transformer import Transformer
 from transformer.serving.session import open_session
@@ -30,6 +31,7 @@ def export_translator(
     test: TestSet,
     search: SearchConfig,
     config: ExportConfig,
+    shortlist: Shortlist | None = None,
 ) -> tuple[Reference, list[Verdict]]:
     """Writes graphs, tokenizers and card to `folder`, once the graphs have proved themselves.
 
@@ -47,6 +49,7 @@ def export_translator(
         test: what graphs and PyTorch all translate.
         search: the search's defaults, with which they do.
         config: form, precisions and tolerances.
+        shortlist: as `config.shortlist` asks for, see `transformer.export.shortlist`.
 
     Returns:
         PyTorch's translations, and each graph's verdict, in the order of `config.precisions`.
@@ -62,6 +65,8 @@ def export_translator(
         source_pad=provenance.special_ids["source"]["pad"],
         special=SpecialIds(pad=marks["pad"], bos=marks["bos"], eos=marks["eos"]),
     )
+    if shortlist is None:
+        config = config.model_copy(update={"shortlist": None})
     shutil.rmtree(folder, ignore_errors=True)
     reference = translate_by_pytorch(trial)
     with atomic_folder(folder) as temporary:
@@ -71,6 +76,7 @@ def export_translator(
             special=trial.special,
             attention=config.attention,
             precisions=config.precisions,
+            shortlist=shortlist,
         )
         verdicts: list[Verdict] = []
         for precision in config.precisions:
@@ -83,7 +89,7 @@ def export_translator(
         for name, path in tokenizer_files.items():
             shutil.copyfile(path, temporary / name)
         files = {path.name: sha256_file(path) for path in sorted(temporary.iterdir())}
-        card = describe(model, provenance, search, config.attention, reference, verdicts, files)
+        card = describe(model, provenance, search, config, reference, verdicts, files)
         write_json(temporary / CARD, card)
         (temporary / README).write_text(write_readme(card), encoding="utf-8")
     return reference, verdicts
