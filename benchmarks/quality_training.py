@@ -41,7 +41,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "model.d_ff": 1024,
         "model.dropout": 0.1,
         "train.batch_tokens": 512,
-        "train.learning_rate": 0.0015,
+        "train.learning_rate": 0.002,
         "train.schedule.warmup_steps": 200,
         "train.max_epochs": 3,
     },
@@ -51,10 +51,10 @@ RECIPES: dict[str, dict[str, Any]] = {
         "model.d_model": 128,
         "model.d_ff": 512,
         "model.dropout": 0.05,
-        "train.batch_tokens": 768,
-        "train.learning_rate": 0.005,
+        "train.batch_tokens": 1024,
+        "train.learning_rate": 0.006,
         "train.schedule.warmup_steps": 200,
-        "train.max_epochs": 5,
+        "train.max_epochs": 4,
     },
 }
 # Shares of the steps after which the weights are scored.
