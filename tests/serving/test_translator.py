@@ -32,7 +32,7 @@ def test_a_batch_answers_as_one_by_one(translator, monkeypatch):
     texts = [" ".join(["un", "chat", "dort", "chien", "!"][: n % 5 + 1]) for n in range(23)]
     alone = [translator.translate([text])[0] for text in texts]
     assert translator.translate(texts) == alone
-    monkeypatch.setattr(module, "MAX_SLOTS", 200)
+    monkeypatch.setattr(module, "MAX_SLOTS", {"cpu": 200})
     assert translator.translate(texts) == alone
 
 
@@ -185,6 +185,17 @@ def test_threads_with_mixed_inputs_and_options_answer_as_one_does(translator):
         for _ in range(10):
             found = pool.map(lambda one: translator.translate(one[0], **one[1]), work)
             assert list(found) == serial
+
+
+def test_batches_side_by_side_give_the_answers_of_one_after_another(make_translator, monkeypatch):
+    monkeypatch.setattr(module, "MAX_SLOTS", {"cpu": 64})
+    texts = ["un chat dort .", "deux", "trois chien", "", "quatre chat dort !"] * 20
+    translator = Translator(make_translator(), "cpu", precision="int8")
+    answers = {}
+    for num_workers in (1, 3):
+        translator._num_workers = num_workers
+        answers[num_workers] = translator.translate(texts)
+    assert answers[1] == answers[3]
 
 
 @pytest.mark.parametrize(

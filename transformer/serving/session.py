@@ -39,12 +39,8 @@ def open_session(
             onnxruntime can't read the graph.
     """
     expected = expect_provider(provider)
-    num_cores = os.cpu_count() or 1
-    if num_threads is not None and not 1 <= num_threads <= num_cores:
-        raise ValueError(
-            f"num_threads = {num_threads}: must be from 1 to {num_cores}, the cores of this "
-            "machine; leave it out for all of them"
-        )
+    if num_threads is not None:
+        count_threads(num_threads)
     if _are_both_packages_installed():
         warnings.warn(TWO_PACKAGES, RuntimeWarning, stacklevel=2)
     if expected == "cpu":
@@ -64,6 +60,23 @@ def open_session(
         raise ValueError(f"provider = 'cuda': {advice}, or choose provider = 'cpu'")
     warnings.warn(f"{advice}. Running on the CPU", RuntimeWarning, stacklevel=2)
     return session, "cpu"
+
+
+def count_threads(num_threads: int | None) -> int:
+    """The number itself, or that of the cores that this process may use.
+
+    Raises:
+        ValueError: there are fewer cores.
+    """
+    num_cores = os.cpu_count() or 1
+    if num_threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else num_cores
+    if not 1 <= num_threads <= num_cores:
+        raise ValueError(
+            f"num_threads = {num_threads}: must be from 1 to {num_cores}, the cores of this "
+            "machine; leave it out for all of them"
+        )
+    return num_threads
 
 
 def expect_provider(provider: Provider) -> Literal["cpu", "cuda"]:

@@ -2,30 +2,35 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from transformer.serving.batches import plan_batches
 from transformer.serving.card import load_card, verify_graph
 from transformer.serving.int8_probe import saturates
-from transformer.serving.session import Provider, expect_provider, open_session
+from transformer.serving.session import Provider, count_threads, expect_provider, open_session
 from transformer.text.normalise import normalise
 from transformer.text.sentences import split_sentences
 from transformer.text.tokenizer import TokenizerPair
 
-# Source slots times beams in one run of the graph: enough to keep the cores busy, while the
-# logits of one step stay small.
-MAX_SLOTS = 4096
+# Source slots times beams in one run of the graph. On the CPU more of them gain nothing, and fewer
+# leave batches for the other cores.
+MAX_SLOTS = {"cpu": 1024, "cuda": 16384}
 SATURATION = (
     "int8 products saturate on this processor, which has no VNNI instructions: translations may be "
     "worse than the card says; precision = 'float32' is exact"
 )
 # Languages that put no space between two sentences: Chinese, Japanese, Thai.
 UNSPACED_LANGUAGES = ("zh", "ja", "th")
+
+
+_A = TypeVar("_A")
+_B = TypeVar("_B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,8 @@ class Translator:
         folder: models/translator, or a copy of it. Every file that is used is held against its
             checksum.
         provider: `auto` takes CUDA where it works, else the CPU; see the attribute `provider`.
-        num_threads: for one operation on the CPU; None means one per physical core.
+        num_threads: on the CPU; None means all cores. In float32 they share each operation; in
+            int8, whose operations are too short for that, each takes another batch of a call.
         precision: float32, int8 or float16, if the folder holds it; `auto` takes what the card
             names for the provider: on the CPU int8 where it passed its gate at the export, unless
             this processor's int8 products saturate (`transformer.serving.int8_probe`).
@@ -110,11 +116,11 @@ class Translator:
         self.provider = expect_provider(provider)
         self.precision = choose(self.provider)
         path = verify_graph(folder, self.card, self.precision)
-        self._session, self.provider = open_session(path, provider, num_threads)
+        self._session, self.provider = self._open(path, provider, num_threads)
         if choose(self.provider) != self.precision:  # CUDA didn't start, which a warning tells
             self.precision = choose(self.provider)
             path = verify_graph(folder, self.card, self.precision)
-            self._session, self.provider = open_session(path, self.provider, num_threads)
+            self._session, self.provider = self._open(path, self.provider, num_threads)
 
     def translate(
         self,
@@ -160,14 +166,34 @@ class Translator:
         pieces = self._encode(texts, num_best)
         rows = [ids for of_text in pieces for ids in of_text]
         translations: list[list[Translation]] = [[]] * len(rows)
-        for batch in plan_batches([len(ids) for ids in rows], MAX_SLOTS // beam_size):
-            answers = self._run([rows[row] for row in batch], beam_size, num_best, ranking)
+        # What is a batch depends on the texts alone: in int8 it can move scores a little.
+        max_slots = MAX_SLOTS[self.provider] // beam_size
+        batches = plan_batches([len(ids) for ids in rows], max_slots)
+
+        def run(batch: list[int]) -> list[list[Translation]]:
+            return self._run([rows[row] for row in batch], beam_size, num_best, ranking)
+
+        for batch, answers in zip(batches, self._map(run, batches), strict=True):
             for row, answer in zip(batch, answers, strict=True):
                 translations[row] = answer
         remaining = iter(translations)
         language = self.card.target_language.replace("_", "-").partition("-")[0]
         gap = "" if language in UNSPACED_LANGUAGES else " "
         return [_join([next(remaining) for _ in of_text], gap) for of_text in pieces]
+
+    def _open(
+        self, path: Path, provider: Provider, num_threads: int | None
+    ) -> tuple[Any, Literal["cpu", "cuda"]]:
+        is_parallel = self.precision == "int8" and expect_provider(provider) == "cpu"
+        self._num_workers = count_threads(num_threads) if is_parallel else 1
+        return open_session(path, provider, 1 if is_parallel else num_threads)
+
+    def _map(self, function: Callable[[_A], _B], items: Sequence[_A]) -> list[_B]:
+        num_workers = min(self._num_workers, len(items))
+        if num_workers <= 1:
+            return [function(item) for item in items]
+        with ThreadPoolExecutor(num_workers) as pool:
+            return list(pool.map(function, items))
 
     def _check_options(self, beam_size: int, num_best: int, ranking: Ranking) -> None:
         largest = self.card.target_vocab_size // 2
