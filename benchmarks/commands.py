@@ -7,7 +7,7 @@ from typing import Literal
 
 from benchmarks.environment import CTRANSLATE2, UnavailableError, convert, ensure_environment
 from benchmarks.project import Project, Subject, graph_file
-from benchmarks.variants import Variant
+from benchmarks.variants import SHORTLIST, Variant
 from transformer.training.checkpoint import WEIGHTS
 
 
@@ -45,8 +45,10 @@ class Commands:
         if engine == "ctranslate2":
             if self.device != "cpu":
                 raise UnavailableError("it is converted and measured for the CPU only")
+            if precision.endswith(SHORTLIST) and self.subject.shortlist is None:
+                raise UnavailableError("the project's export.shortlist makes no short-lists")
             self._python()
-            return self.folder / precision
+            return self.folder / precision.removesuffix(SHORTLIST)
         return self.project.checkpoint / WEIGHTS
 
     def command(self, variant: Variant) -> list[str]:
@@ -56,7 +58,9 @@ class Commands:
         threads = variant.num_threads // variant.num_workers
         if variant.contender.startswith("ctranslate2"):
             module = [str(self._python()), "-m", "benchmarks.ctranslate2_worker"]
-            return [*module, str(path), path.name, str(variant.num_workers), str(threads), work]
+            lists = "listed" if variant.contender.endswith(SHORTLIST) else "unlisted"
+            workers = [str(variant.num_workers), str(threads)]
+            return [*module, str(path), path.name, *workers, lists, work]
         kind = {"tutorial": "tutorial", "pytorch": "search"}.get(variant.contender, "onnx")
         options = {
             "kind": kind,
@@ -73,7 +77,7 @@ class Commands:
         if self._ctranslate2 is None:
             try:
                 python = ensure_environment(CTRANSLATE2)
-                convert(python, self.subject.model, self.subject.info, self.folder)
+                convert(python, self.subject, self.folder)
                 self._ctranslate2 = python
             except UnavailableError as error:
                 self._ctranslate2 = error

@@ -42,6 +42,8 @@ def convert(folder: Path, quantisation: str, output: Path) -> None:
     names = TokenNames.load(folder)
     spec.register_source_vocabulary(names.source)
     spec.register_target_vocabulary(names.target)
+    if (folder / "mapping.txt").exists():
+        spec.register_vocabulary_mapping(str(folder / "mapping.txt"))
     spec.validate()
     spec.optimize(quantization=quantisation)
     output.mkdir(parents=True)

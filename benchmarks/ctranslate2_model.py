@@ -12,6 +12,7 @@ import numpy.typing as npt
 from torch import Tensor, nn
 
 from benchmarks.ctranslate2_names import TokenNames, name_tokens
+from transformer.export.shortlist import Shortlist
 from transformer.files import write_json
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.embedding import Embedding
@@ -21,11 +22,14 @@ from transformer.training.checkpoint import CheckpointInfo
 
 ARRAYS = "weights.npz"
 SHAPE = "shape.json"
+MAPPING = "mapping.txt"
 
 Arrays = dict[str, npt.NDArray[np.float32]]
 
 
-def write_model(folder: Path, model: Transformer, info: CheckpointInfo) -> None:
+def write_model(
+    folder: Path, model: Transformer, info: CheckpointInfo, shortlist: Shortlist | None = None
+) -> None:
     """Writes all that `benchmarks.ctranslate2_convert` needs, for an environment without torch.
 
     Raises:
@@ -37,7 +41,7 @@ def write_model(folder: Path, model: Transformer, info: CheckpointInfo) -> None:
         np.savez(file, **cast(Any, arrays))
     write_json(folder / SHAPE, shape(model))
     source, target = info.source, info.target
-    TokenNames(
+    names = TokenNames(
         name_tokens(
             info.source_vocab_size,
             pad=source.pad_id,
@@ -52,7 +56,21 @@ def write_model(folder: Path, model: Transformer, info: CheckpointInfo) -> None:
             bos=target.bos_id,
             eos=target.eos_id,
         ),
-    ).save(folder)
+    )
+    names.save(folder)
+    if shortlist is not None:
+        write_mapping(folder / MAPPING, names, shortlist)
+
+
+def write_mapping(path: Path, names: TokenNames, shortlist: Shortlist) -> None:
+    """Our short-lists as CTranslate2's vocabulary mapping: a source token, a tab, target tokens.
+
+    The line without a source token tells what every sentence may use.
+    """
+    lines = ["\t" + " ".join(names.target[id] for id in shortlist.frequent)]
+    for source, targets in zip(names.source, shortlist.by_source.tolist(), strict=True):
+        lines.append(f"{source}\t" + " ".join(names.target[id] for id in dict.fromkeys(targets)))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def shape(model: Transformer) -> dict[str, Any]:

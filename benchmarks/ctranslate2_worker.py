@@ -1,6 +1,8 @@
 """A worker that translates with CTranslate2, in an environment that holds no more than that.
 
-python -m benchmarks.ctranslate2_worker MODEL COMPUTE_TYPE NUM_WORKERS NUM_THREADS WORK
+python -m benchmarks.ctranslate2_worker MODEL COMPUTE_TYPE NUM_WORKERS NUM_THREADS LISTS WORK
+
+LISTS is `listed` to look for translations among short-lists, else `unlisted`.
 """
 
 import sys
@@ -28,15 +30,22 @@ class CTranslate2Engine:
         names: what the vocabularies call the ids.
         length_penalty: exponent of its own penalty, length ** exponent.
         num_workers: batches that it translates side by side; a batch is cut into so many.
+        is_listed: whether it uses its vocabulary mapping.
     """
 
     def __init__(
-        self, translator: Any, names: TokenNames, length_penalty: float, num_workers: int
+        self,
+        translator: Any,
+        names: TokenNames,
+        length_penalty: float,
+        num_workers: int,
+        is_listed: bool,
     ) -> None:
         self.translator = translator
         self.names = names
         self.length_penalty = length_penalty
         self.num_workers = num_workers
+        self.is_listed = is_listed
 
     def prepare(self, sources: Sequence[list[int]], max_lengths: Sequence[int]) -> Batch:
         """Token names for ids; one limit for the batch, since it takes no more."""
@@ -53,6 +62,7 @@ class CTranslate2Engine:
             max_decoding_length=batch.max_length,
             min_decoding_length=0,
             max_input_length=0,
+            use_vmap=self.is_listed,
             return_end_token=True,
         )
 
@@ -61,7 +71,9 @@ class CTranslate2Engine:
         return [self.names.target_ids(one.hypotheses[0]) for one in result]
 
 
-def main(model: str, compute_type: str, num_workers: int, num_threads: int, work: Work) -> None:
+def main(
+    model: str, compute_type: str, num_workers: int, num_threads: int, is_listed: bool, work: Work
+) -> None:
     """Serves a converted model."""
 
     def load() -> Loaded:
@@ -77,11 +89,20 @@ def main(model: str, compute_type: str, num_workers: int, num_threads: int, work
         )
         seconds = time.perf_counter() - started
         names = TokenNames.load(Path(model).parent)
-        engine = CTranslate2Engine(translator, names, work.length_penalty, num_workers)
+        engine = CTranslate2Engine(
+            translator, names, work.length_penalty, num_workers, is_listed
+        )
         return Loaded(engine, seconds, ctranslate2.__version__)
 
     serve(load, work)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), Work.load(Path(sys.argv[5])))
+    main(
+        sys.argv[1],
+        sys.argv[2],
+        int(sys.argv[3]),
+        int(sys.argv[4]),
+        sys.argv[5] == "listed",
+        Work.load(Path(sys.argv[6])),
+    )

@@ -68,14 +68,14 @@ def ensure_environment(environment: Environment) -> Path:
     return python
 
 
-def convert(python: Path, model: Transformer, info: CheckpointInfo, folder: Path) -> None:
+def convert(python: Path, subject: Subject, folder: Path) -> None:
     """Writes float32 and int8 models, by the names of `QUANTISATIONS`, into a folder.
 
     Raises:
         UnavailableError: CTranslate2 has no such model, or the conversion failed.
     """
     try:
-        write_model(folder, model, info)
+        write_model(folder, subject.model, subject.info, subject.shortlist)
     except ValueError as error:
         raise UnavailableError(str(error)) from error
     for quantisation in QUANTISATIONS:

@@ -60,6 +60,7 @@ class Subject:
     sources: list[str]  # normalised
     references: list[str]  # raw
     ids: list[list[int]]  # with end mark; none for an empty source
+    shortlist: Shortlist | None  # as the export made it
 
 
 def graph_file(folder: Path, precision: str) -> Path:
@@ -78,12 +79,14 @@ def load_subject(project: Project, source: Path | None, reference: Path | None) 
     Raises:
         ValueError: something is missing, or the files have different numbers of lines.
     """
+    path = project.folder / "params.yaml"
     search, evaluate, clean = load_sections(
         ("search", SearchConfig),
         ("evaluate", EvaluateConfig),
         ("clean", CleanConfig),
-        path=project.folder / "params.yaml",
+        path=path,
     )
+    export = load_section("export", ExportConfig, path=path)
     model, info, tokenizers = load_with_tokenizers(project.checkpoint, project.tokenizer)
     if source is None or reference is None:
         if source is not reference:
@@ -104,8 +107,23 @@ def load_subject(project: Project, source: Path | None, reference: Path | None) 
         raise ValueError("the test set has no text to translate; give --source and --reference")
     target = tokenizers.target
     marks = Marks(tokenizers.source.pad_id, target.pad_id, target.bos_id, target.eos_id)
+    shortlist = None
+    if export.shortlist is not None and (project.folder / "data/ids").is_dir():
+        corpus = load_ids(project.folder / "data/ids")
+        shortlist = make_shortlist(
+            corpus, export.shortlist, special=info.target, is_joint=tokenizers.is_joint
+        )
     return Subject(
-        model, info, target, marks, search, evaluate.bleu_tokenizer, sources, references, ids
+        model=model,
+        info=info,
+        target=target,
+        marks=marks,
+        search=search,
+        bleu_tokenizer=evaluate.bleu_tokenizer,
+        sources=sources,
+        references=references,
+        ids=ids,
+        shortlist=shortlist,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from benchmarks.measuring import Speeds
 from benchmarks.sampling import Cell
 
-CTRANSLATE2 = ("ctranslate2-float32", "ctranslate2-int8")
+CTRANSLATE2 = ("ctranslate2-float32", "ctranslate2-int8", "ctranslate2-int8-shortlist")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ NAMES = {
     "onnx-int8": "ours: ONNX int8",
     "ctranslate2-float32": "CTranslate2 float32",
     "ctranslate2-int8": "CTranslate2 int8",
+    "ctranslate2-int8-shortlist": "CTranslate2 int8 with our short-lists",
 }
+SHORTLIST = "-shortlist"  # ends the name of a contender that uses one where it might not
 SLOW = {"tutorial", "pytorch"}
 
 
