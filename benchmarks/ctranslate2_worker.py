@@ -89,9 +89,7 @@ def main(
         )
         seconds = time.perf_counter() - started
         names = TokenNames.load(Path(model).parent)
-        engine = CTranslate2Engine(
-            translator, names, work.length_penalty, num_workers, is_listed
-        )
+        engine = CTranslate2Engine(translator, names, work.length_penalty, num_workers, is_listed)
         return Loaded(engine, seconds, ctranslate2.__version__)
 
     serve(load, work)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.ctranslate2_model import write_model
-from transformer.model.transformer import Transformer
-from transformer.training.checkpoint import CheckpointInfo
+from benchmarks.project import Subject
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENTS = ROOT / ".environments"

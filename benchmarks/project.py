@@ -8,12 +8,15 @@ from pathlib import Path
 from benchmarks.engines import Marks
 from benchmarks.protocol import Work
 from benchmarks.sampling import few, length_batches, spread
-from pipeline.params import load_sections
+from pipeline.params import load_section, load_sections
 from transformer.decoding.config import SearchConfig
 from transformer.decoding.evaluate_config import EvaluateConfig
+from transformer.export.config import ExportConfig
+from transformer.export.shortlist import Shortlist, make_shortlist
 from transformer.model.transformer import Transformer
 from transformer.text.clean_config import CleanConfig
 from transformer.text.heldout import encode_sources, read_heldout
+from transformer.text.ids import load_ids
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import Tokenizer
 from transformer.training.checkpoint import CheckpointInfo, load_with_tokenizers
@@ -116,7 +119,7 @@ def load_subject(project: Project, source: Path | None, reference: Path | None) 
     return Subject(
         model=model,
         info=info,
-        target=target,
+        target_tokenizer=target,
         marks=marks,
         search=search,
         bleu_tokenizer=evaluate.bleu_tokenizer,

@@ -8,8 +8,9 @@ import torch
 from torch.nn import functional as F
 
 from benchmarks.ctranslate2_convert import set_variable
-from benchmarks.ctranslate2_model import layout, shape
+from benchmarks.ctranslate2_model import layout, shape, write_mapping
 from benchmarks.ctranslate2_names import TokenNames, name_tokens
+from transformer.export.shortlist import Shortlist
 
 
 def test_every_weight_of_ours_is_laid_out(make_model):
@@ -91,3 +92,11 @@ def test_token_names_are_read_back_as_ids(tmp_path):
     read = TokenNames.load(tmp_path)
     assert read.source_names([4, 2]) == ["4", "</s>"]
     assert read.target_ids(["<unk>", "</s>"]) == [0, 5]
+
+
+def test_short_lists_are_written_as_a_vocabulary_mapping(tmp_path):
+    names = TokenNames(["<pad>", "a", "b"], ["<pad>", "x", "y", "z"])
+    shortlist = Shortlist(np.array([0, 2]), np.array([[0, 0], [3, 1], [1, 1]]))
+    write_mapping(tmp_path / "mapping.txt", names, shortlist)
+    lines = (tmp_path / "mapping.txt").read_text().split("\n")
+    assert lines == ["\t<pad> y", "<pad>\t<pad>", "a\tz x", "b\tx", ""]

@@ -73,7 +73,7 @@ class CopyingSession:
 )
 def test_the_graph_gets_shares_of_a_batch(num_workers, shapes):
     session = CopyingSession()
-    engine = OnnxEngine(session, Marks(0, 0, 2, 3), 1.0, num_workers)
+    engine = OnnxEngine(session, Marks(0, 0, 2, 3), WORK.ranking, num_workers)
     batch = engine.prepare(WORK.sources, WORK.max_lengths)
     assert engine.read(engine.run(batch, 1)) == WORK.sources
     assert sorted(session.shapes, key=np.prod, reverse=True) == shapes
