@@ -32,9 +32,9 @@ def test_a_card_that_is_no_json_is_refused(make_translator):
         load_card(folder)
 
 
-@pytest.mark.parametrize("found", [1, 3, None, "2"])
+@pytest.mark.parametrize("found", [1, 2, 4, None, "3"])
 def test_an_unknown_format_is_refused(make_translator, found):
-    with pytest.raises(ValueError, match=f"format = {found!r}, but this version reads format 2"):
+    with pytest.raises(ValueError, match=f"format = {found!r}, but this version reads format 3"):
         load_card(make_translator(format=found))
 
 

@@ -224,9 +224,10 @@ def test_a_processor_that_saturates_runs_float32_unless_told_otherwise(
     make_translator, monkeypatch
 ):
     monkeypatch.setattr(module, "saturates", lambda: True)
-    assert Translator(make_translator(), "cpu").precision == "float32"
+    folder = make_translator()
+    assert Translator(folder, "cpu").precision == "float32"
     with pytest.warns(RuntimeWarning, match="int8 products saturate on this processor"):
-        assert Translator(make_translator(), "cpu", precision="int8").precision == "int8"
+        assert Translator(folder, "cpu", precision="int8").precision == "int8"
 
 
 def test_cuda_that_does_not_start_gives_the_precision_of_the_cpu(make_translator, monkeypatch):

@@ -34,9 +34,13 @@ def find_problems(parity: Parity, reference: Reference, config: ExportConfig) ->
     loss = -parity.bleu_change.value
     if loss <= config.max_int8_bleu_loss:
         return []
+    advice = ""
+    if parity.precision == "int8" and config.shortlist is not None:
+        advice = "; longer lists in export.shortlist, or null, may lose less"
     return [
         f"BLEU is {reference.bleu:.2f} in PyTorch and {parity.bleu:.2f} in {parity.precision}, "
         f"{loss:.2f} less; export.max_int8_bleu_loss = {config.max_int8_bleu_loss} is allowed"
+        f"{advice}"
     ]
 
 
