@@ -22,6 +22,7 @@ def make_config(**changes):
     values = {
         "attention": "fused",
         "precisions": ["float32", "int8"],
+        "shortlist": None,
         "max_bleu_difference": 0.1,
         "max_logit_difference": 1e-3,
         "near_tie_margin": None,
@@ -78,6 +79,15 @@ def test_narrower_graphs_are_judged_by_the_bleu_that_they_lose(precision):
         f"BLEU is 30.00 in PyTorch and 29.69 in {precision}, 0.31 less; "
         "export.max_int8_bleu_loss = 0.3 is allowed"
     )
+
+
+def test_short_lists_are_named_where_they_may_be_the_cause():
+    lists = {"num_frequent": 10, "num_per_token": 2}
+    config = make_config(shortlist=lists)
+    (problem,) = find_problems(a_parity("int8", change=-0.5), REFERENCE, config)
+    assert problem.endswith("longer lists in export.shortlist, or null, may lose less")
+    (problem,) = find_problems(a_parity("float16", change=-0.5), REFERENCE, config)
+    assert "shortlist" not in problem
 
 
 def verdicts(**problems):

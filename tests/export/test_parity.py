@@ -102,6 +102,7 @@ def test_margin_is_zero_where_two_tokens_are_alike(model):
         tied.load_state_dict(model.state_dict())
         tied.projection.weight[5] = tied.projection.weight[4]
         tied.projection.bias[4:6] = 50.0
-    settings = {"beam_size": 1, "length_penalty": 0.6, "max_length": 8, "special": SPECIAL}
+    settings = {"beam_size": 1, "length_penalty": 0.6, "patience": 2.0, "max_length": 8}
+    settings["special"] = SPECIAL
     assert smallest_margin(tied, [4, 5, 3], **settings) == pytest.approx(0, abs=1e-6)
     assert smallest_margin(model, [4, 5, 3], **settings) > 1e-4

@@ -51,6 +51,7 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
         settings = {
             "attention": "fused",
             "precisions": ["float32", "int8"],
+            "shortlist": None,
             "max_bleu_difference": 0.1,
             "max_logit_difference": 1e-3,
             "near_tie_margin": None,
