@@ -21,7 +21,7 @@ def sweep(
 ) -> None:
     """Queue and run a grid, learning rate x dropout by default; what has run is not run again."""
     from pipeline.experiments.grid import parse_grid
-    from pipeline.experiments.queueing import list_experiments, queue_missing, run_queue
+    from pipeline.experiments.queueing import has_run, list_experiments, queue_missing, run_queue
     from pipeline.experiments.sweep_picture import draw_sweep
     from pipeline.experiments.sweep_report import collect_scores, describe_sweep
 
@@ -30,7 +30,7 @@ def sweep(
     queued = queue_missing(points)
     typer.echo(f"{len(points)} experiments, {len(queued)} of them queued now")
     rows = list_experiments()
-    if any(rows[point.name]["State"] is not None for point in points):
+    if not all(has_run(rows[point.name]) for point in points):
         run_queue(jobs)
         rows = list_experiments()
     scores = collect_scores(points, rows)

@@ -20,8 +20,6 @@ _PARENT = "mlflow.parentRunId"
 _ID = re.compile(r"[0-9a-f]{32}")
 # MLflow keeps params as Python wrote them.
 _PYTHON_WORDS = {"None": "null", "True": "true", "False": "false"}
-# What the metrics are called in a stage's report.
-_EXPORTED = ("int8_bleu", "float16_bleu")
 
 
 def read_run(name: str) -> Results | None:
@@ -38,25 +36,13 @@ def read_run(name: str) -> Results | None:
     if run is None:
         return None
     report = json.loads(_read_artifact(client, run, "evaluate.json"))
-    metrics, tags = run.data.metrics, run.data.tags
-    reports = {
-        "evaluate": report,
-        "export": {
-            key: metrics[f"export.{key}"] for key in _EXPORTED if f"export.{key}" in metrics
-        },
-        "train": {"num_parameters": int(tags["num_parameters"])}
-        if "num_parameters" in tags
-        else {},
-    }
-    figures = read_figures(reports)
-    if perplexity := _saved_perplexity(client, run):
-        figures["perplexity"] = perplexity
+    reports = {stage: _read_metrics(run, stage) for stage in ("train", "export")}
     return Results(
         name=name,
         origin=f"MLflow run {run.info.run_id[:8]}"
         + ("" if name == run.info.run_name else f" ({run.info.run_name})"),
         params=_read_params(run),
-        figures=figures,
+        figures=read_figures(reports | {"evaluate": report}),
         bleu_signature=report["signatures"]["bleu"],
         translations=parse_translations(name, _read_artifact(client, run, "translations.csv")),
     )
@@ -83,11 +69,12 @@ def read_histories(
 
 
 def _connect() -> tuple[Any, list[str]]:
-    from mlflow.tracking import MlflowClient
+    from pipeline.tracking.place import UnreachableError, open_client
 
-    from pipeline.tracking.place import prepare_database
-
-    client = MlflowClient(prepare_database()[0])
+    try:
+        client, _ = open_client()
+    except UnreachableError as error:
+        raise ResultsError(f"MLflow can't be asked: {error}") from None
     return client, [found.experiment_id for found in client.search_experiments()]
 
 
@@ -134,7 +121,8 @@ def _read_params(run: Any) -> dict[str, str]:
     return {key: _PYTHON_WORDS.get(value, format_param(value)) for key, value in flat.items()}
 
 
-def _saved_perplexity(client: Any, run: Any) -> float | None:
-    # Of the last validation: what was saved, but where an earlier one was better and kept.
-    history = client.get_metric_history(run.info.run_id, "perplexity")
-    return max(history, key=lambda one: one.step).value if history else None
+def _read_metrics(run: Any, stage: str) -> dict[str, float]:
+    # As the stage's report has them: metrics are named `STAGE.FIGURE`.
+    prefix = f"{stage}."
+    named = run.data.metrics.items()
+    return {key.removeprefix(prefix): value for key, value in named if key.startswith(prefix)}

@@ -20,6 +20,11 @@ def list_experiments() -> dict[str, Mapping[str, Any]]:
     return {row["Experiment"]: row for row in exp_show() if row["Experiment"]}
 
 
+def has_run(row: Mapping[str, Any]) -> bool:
+    """Whether an experiment of the list ran to its end."""
+    return row["State"] in (None, "Success")  # None: it never was in the queue
+
+
 def queue_missing(points: Sequence[Point]) -> list[Point]:
     """Queues the experiments that neither have run nor wait, failed ones again; returns them.
 
@@ -35,7 +40,7 @@ def queue_missing(points: Sequence[Point]) -> list[Point]:
         row = known.get(point.name)
         if row is None or row["State"] == "Failed":
             missing.append(point)
-        elif row["State"] is None:
+        elif has_run(row):
             _check_params(point.name, expected)
     for point in missing:
         if point.name in known:

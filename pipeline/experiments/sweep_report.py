@@ -5,6 +5,7 @@ from typing import Any
 
 from pipeline.experiments.alignment import align
 from pipeline.experiments.grid import Point
+from pipeline.experiments.queueing import has_run
 from pipeline.experiments.sweep_picture import Scores
 
 
@@ -15,11 +16,11 @@ def collect_scores(points: Sequence[Point], rows: Mapping[str, Mapping[str, Any]
         points: of the sweep.
         rows: what `dvc exp show` has, by name.
     """
-    done = [(point.place, rows.get(point.name, {})) for point in points]
+    known = [(point.place, rows[point.name]) for point in points if point.name in rows]
     return {
         place: (row["bleu"], row["bleu_margin"])
-        for place, row in done
-        if row.get("State") is None and row.get("bleu") is not None
+        for place, row in known
+        if has_run(row) and row.get("bleu") is not None
     }
 
 
