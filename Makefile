@@ -7,13 +7,20 @@ export MLFLOW_DISABLE_TELEMETRY := true
 # Two test processes of one thread each beat one process of two threads.
 TEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile
 
-.PHONY: help setup repro test test-all lint ui
+# Where `make ui` listens.
+PORT ?= 5000
+# Columns that `make experiments` leaves out: hashes of files, and less telling figures.
+ASIDE := '.*/|Created|parameters|ter|onnx_bleu|int8_bleu'
+
+.PHONY: help setup repro test test-all lint ui experiments sweep
 
 help:
 	@echo "make repro     install if missing, run the pipeline, translate a sentence"
 	@echo "make test      install if missing, then lint, types, quick tests"
 	@echo "make test-all  the same with the slow tests"
-	@echo "make ui        compare the runs in MLflow's browser interface"
+	@echo "make ui        compare the runs in MLflow's browser interface (PORT=5000)"
+	@echo "make experiments  a table of DVC's experiments, the best first"
+	@echo "make sweep     a grid of experiments, run by DVC's queue, with a picture"
 
 setup: $(INSTALLED)
 
@@ -40,4 +47,11 @@ test-all: lint
 	$(TEST)
 
 ui: setup
-	python -m pipeline ui
+	python -m pipeline ui --port $(PORT)
+
+# The experiments of the last commit, the best first.
+experiments: setup
+	dvc exp show --no-pager --only-changed --sort-by bleu --sort-order desc --drop $(ASIDE)
+
+sweep: setup
+	python -m pipeline sweep

@@ -1,21 +1,53 @@
 """`ui`: the MLflow interface on this project's runs."""
 
 import os
+import socket
 import sys
 from typing import Annotated
 
 import typer
 
+HOST = "127.0.0.1"
+
 
 def ui(port: Annotated[int, typer.Option(help="Where to listen, on this machine.")] = 5000) -> None:
     """Compare runs in MLflow's browser interface."""
-    from pipeline.tracking.place import prepare_database
+    from pipeline.experiments.browser_view import set_up_pages
+    from pipeline.tracking.place import open_client, prepare_database
 
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false")
     uri, artifacts = prepare_database()
-    typer.echo(f"MLflow on http://127.0.0.1:{port}, reading {uri}", err=True)
-    arguments = ["ui", "--backend-store-uri", uri, "--workers", "1", "--port", str(port)]
+    client, _ = open_client()
+    pages = set_up_pages(client)
+    if uri.startswith(("http://", "https://")):
+        typer.echo(f"MLFLOW_TRACKING_URI names a server, which has pages of its own: {uri}")
+        _print_pages(uri, pages)
+        return
+    _check_port(port)
+    url = f"http://{HOST}:{port}"
+    typer.echo(f"MLflow on {url}, reading {uri}; Ctrl-C ends it", err=True)
+    _print_pages(url, pages)
+    os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
+    arguments = ["ui", "--backend-store-uri", uri, "--workers", "1", "--host", HOST]
+    arguments += ["--port", str(port)]
     if artifacts is not None:
         arguments += ["--default-artifact-root", artifacts]
     os.execv(sys.executable, [sys.executable, "-m", "mlflow", *arguments])
+
+
+def _print_pages(url: str, pages: dict[str, str]) -> None:
+    for name, page in pages.items():
+        typer.echo(f"  {name}, ranked by BLEU: {url.rstrip('/')}/{page}", err=True)
+    if not pages:
+        typer.echo("  no runs yet: `dvc repro` makes the first", err=True)
+
+
+def _check_port(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except (OSError, OverflowError) as error:
+            raise ValueError(
+                f"--port {port}: can't listen there ({error}); end what does, or take another, "
+                f"such as --port {port + 1}"
+            ) from None

@@ -195,7 +195,7 @@ def test_serving_loads_no_torch():
     assert not modules & {"torch", "mlflow", "dvc", "datasets", "pyarrow"}
 
 
-@pytest.mark.parametrize("package", ["transformer", "pipeline", "benchmarks"])
+@pytest.mark.parametrize("package", ["transformer", "pipeline", "benchmarks", "tools"])
 def test_every_file_tells_its_purpose_in_a_line(package):
     for file in (ROOT / package).rglob("*.py"):
         docstring = ast.get_docstring(ast.parse(file.read_text()))

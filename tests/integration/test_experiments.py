@@ -1,0 +1,213 @@
+"""Experiments of a tiny pipeline: compared, foretold, drawn, swept."""
+
+import json
+import socket
+
+import pytest
+
+TINY = [
+    "corpus.num_pairs=1500",
+    "corpus.seed=3",
+    "vocab.joint.size=600",
+    "model.d_model=32",
+    "model.d_ff=64",
+    "model.num_heads=2",
+    "model.num_encoder_layers=1",
+    "model.num_decoder_layers=1",
+    "train.max_epochs=2",
+    "train.schedule.warmup_steps=10",
+    "search.beam_size=2",
+    "evaluate.num_bootstrap=40",
+    "evaluate.num_attention_plots=0",
+]
+FASTER = "train.learning_rate=0.02"
+
+
+@pytest.fixture(scope="module")
+def tried(clone):
+    """A trained clone, and the experiment `faster` with another learning rate."""
+    clone.pipeline("recipe", "phrasebook", *(part for one in TINY for part in ("--set", one)))
+    clone.dvc("repro")
+    clone.commit("trained")
+    clone.dvc("exp", "run", "--temp", "--name", "faster", "-S", FASTER)
+    return clone
+
+
+def compare(clone, *names: str) -> dict:
+    return json.loads(clone.pipeline("compare", "--json", *names).stdout)
+
+
+def fates(clone, *changes: str) -> dict[str, str]:
+    options = [part for change in changes for part in ("-S", change)]
+    told = json.loads(clone.pipeline("affected", "--json", *options).stdout)
+    return {stage["stage"]: stage["fate"] for stage in told["stages"]}
+
+
+def runs_by_rate(clone) -> dict[str, object]:
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{clone.folder}/mlruns/mlflow.db")
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    runs = client.search_runs(experiments)
+    return {
+        run.data.params["train.learning_rate"]: run
+        for run in runs
+        if "mlflow.parentRunId" not in run.data.tags
+    }
+
+
+def test_a_commit_and_an_experiment_are_compared_without_a_checkout(tried):
+    before = tried.run("git", "status", "--porcelain").stdout
+    told = compare(tried, "HEAD", "faster")
+    assert told["params"] == {"train.learning_rate": {"a": "0.004", "b": "0.02"}}
+    a, b = told["a"]["figures"], told["b"]["figures"]
+    assert a["bleu"] == json.loads(tried.read("reports/evaluate.json"))["bleu"]
+    difference = told["bleu_difference"]
+    assert difference["value"] == pytest.approx(b["bleu"] - a["bleu"], abs=1e-3)
+    assert difference["low"] <= difference["high"]
+    assert tried.run("git", "status", "--porcelain").stdout == before
+
+    text = tried.pipeline("compare", "HEAD", "faster").stdout
+    assert "train.learning_rate" in text
+    assert f"{a['bleu']:.2f} [{a['bleu_low']:.2f}, {a['bleu_high']:.2f}]" in text
+
+
+def test_mlflow_runs_are_compared_by_id_and_by_name(tried):
+    runs = runs_by_rate(tried)
+    slow, fast = runs["0.004"].info, runs["0.02"].info
+    by_id = compare(tried, slow.run_id, fast.run_id[:8])
+    by_revision = compare(tried, "HEAD", "faster")
+    assert by_id["params"] == by_revision["params"]
+    assert by_id["bleu_difference"] == by_revision["bleu_difference"]
+    assert by_id["largest_gains"] == by_revision["largest_gains"]
+    for side in ("a", "b"):
+        assert by_id[side]["figures"] == by_revision[side]["figures"]
+    assert compare(tried, slow.run_name, "workspace")["params"] == {}
+
+
+def test_what_cannot_be_compared_is_told(tried):
+    done = tried.pipeline("compare", "HEAD", "nowhere", check=False)
+    assert done.returncode == 1
+    assert "nowhere: no commit, branch, DVC experiment or MLflow run" in done.stderr
+    (tried.folder / ".dvc/cache").rename(tried.folder / ".dvc/away")
+    try:
+        done = tried.pipeline("compare", "faster", "HEAD", check=False)
+    finally:
+        tried.run("rm", "-rf", ".dvc/cache")
+        (tried.folder / ".dvc/away").rename(tried.folder / ".dvc/cache")
+    assert "faster: " in done.stderr
+    assert "`dvc pull`" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_params_edited_since_are_noted(tried):
+    params = tried.read("params.yaml")
+    path = tried.folder / "params.yaml"
+    path.write_text(params.replace("learning_rate: 0.004", "learning_rate: 0.5"))
+    told = compare(tried, "HEAD", "workspace")
+    path.write_text(params)
+    assert told["params"] == {}
+    assert "params.yaml was edited since: train.learning_rate" in told["b"]["notes"][0]
+
+
+def test_affected_foretells_what_runs_and_changes_nothing(tried):
+    before = tried.run("git", "status", "--porcelain").stdout, tried.read("params.yaml")
+    upstream = dict.fromkeys(("download", "clean", "vocab", "tokenize"), "unchanged")
+    later = {"evaluate": "may run", "export": "may run"}
+    assert fates(tried, "train.seed=9") == upstream | {"train": "runs"} | later
+    # The experiment ran it; all that it wrote is in DVC's cache.
+    restored = dict.fromkeys(("train", "evaluate", "export"), "restored")
+    assert fates(tried, FASTER) == upstream | restored
+    assert fates(tried, "train.seed=1") == upstream | dict.fromkeys(restored, "unchanged")
+    both = fates(tried, "train.seed=9", "export.max_int8_bleu_loss=9")
+    assert (both["evaluate"], both["export"]) == ("may run", "runs")
+    assert set(fates(tried, "corpus.seed=4").values()) == {"runs", "may run"}
+
+    done = tried.pipeline("affected", "-S", "train.lr=1", check=False)
+    assert "Could not override 'train.lr'" in done.stderr
+    done = tried.pipeline("affected", "-S", "model.num_heads=5", check=False)
+    assert "num_heads = 5 must divide d_model = 32" in done.stderr
+    assert (tried.run("git", "status", "--porcelain").stdout, tried.read("params.yaml")) == before
+
+
+def test_affected_agrees_with_dvc(tried):
+    params = tried.read("params.yaml")
+    for old, new in (("beam_size: 2", "beam_size: 3"), ("clip_norm: 1.0", "clip_norm: 2.0")):
+        foretold = fates(
+            tried, {"beam_size: 3": "search.beam_size=3"}.get(new, "train.clip_norm=2.0")
+        )
+        (tried.folder / "params.yaml").write_text(params.replace(old, new))
+        printed = tried.dvc("repro", "--dry").stdout
+        (tried.folder / "params.yaml").write_text(params)
+        for stage, fate in foretold.items():
+            # A dry run takes outputs to be as they are, so it stops at what may run.
+            assert (f"Running stage '{stage}'" in printed) == (fate == "runs"), stage
+
+
+def test_metrics_fit_a_screen(tried):
+    lines = tried.dvc("metrics", "show").stdout.split("\n")
+    assert max(len(line.rstrip()) for line in lines) <= 120
+
+
+def test_curves_are_drawn_over_each_other_to_the_same_bytes(tried):
+    run = runs_by_rate(tried)["0.02"].info.run_id
+    pictures = []
+    for name in ("one.png", "two.png"):
+        tried.pipeline("plots", "HEAD", "faster", run[:8], "--output", name)
+        pictures.append((tried.folder / name).read_bytes())
+        (tried.folder / name).unlink()
+    assert pictures[0] == pictures[1]
+    assert pictures[0].startswith(b"\x89PNG")
+
+
+def test_a_sweep_runs_once_and_is_drawn(tried):
+    sweep = "sweep", "-S", "search.beam_size=1,3", "-S", "search.length_penalty=0.5"
+    printed = tried.pipeline(*sweep).stdout
+    assert "2 experiments, 2 of them queued now" in printed
+    picture = tried.folder / "dvc_plots" / "sweep.png"
+    drawn = picture.read_bytes()
+    picture.unlink()
+    listed = tried.dvc("exp", "list", "--name-only").stdout.split()
+    assert {f"sweep-length_penalty=0.5-beam_size={size}" for size in (1, 3)} <= set(listed)
+
+    again = tried.pipeline(*sweep).stdout
+    assert "2 experiments, 0 of them queued now" in again
+    assert "Reproducing" not in again
+    assert picture.read_bytes() == drawn
+
+
+def test_a_sweep_of_other_params_under_the_same_names_is_refused(tried):
+    params = tried.read("params.yaml")
+    path = tried.folder / "params.yaml"
+    path.write_text(params.replace("max_length_extra: 10", "max_length_extra: 11"))
+    changes = "-S", "search.beam_size=1,3", "-S", "search.length_penalty=0.5"
+    done = tried.pipeline("sweep", *changes, check=False)
+    path.write_text(params)
+    assert "was run with other values of search.max_length_extra" in done.stderr
+    assert "dvc exp remove" in done.stderr
+
+
+def test_a_taken_port_is_told(tried):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = tried.pipeline("ui", "--port", str(port), check=False)
+    assert done.returncode == 1
+    assert f"--port {port}: can't listen there" in done.stderr
+
+
+def test_the_pages_rank_runs_beside_what_differs(tried, monkeypatch):
+    from mlflow.tracking import MlflowClient
+
+    from pipeline.experiments.browser_view import set_up_pages
+
+    client = MlflowClient(f"sqlite:///{tried.folder}/mlruns/mlflow.db")
+    pages = set_up_pages(client)
+    experiment = client.get_experiment_by_name("phrasebook")
+    assert pages["phrasebook"].endswith("?viewStateShareKey=ranked")
+    view = json.loads(experiment.tags["mlflow.sharedViewState.ranked"])
+    assert view["orderByKey"] == "metrics.`test.bleu`"
+    columns = [name for name in view["selectedColumns"] if name.startswith("params.")]
+    assert columns == ["params.`train.learning_rate`"]
+    assert "phrasebook" in experiment.tags["mlflow.note.content"]

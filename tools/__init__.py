@@ -1,0 +1,1 @@
+"""Programs that make the project's documents; not installed."""
