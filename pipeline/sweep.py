@@ -30,7 +30,7 @@ def sweep(
     queued = queue_missing(points)
     typer.echo(f"{len(points)} experiments, {len(queued)} of them queued now")
     rows = list_experiments()
-    if not all(has_run(rows[point.name]) for point in points):
+    if not all(point.name in rows and has_run(rows[point.name]) for point in points):
         run_queue(jobs)
         rows = list_experiments()
     scores = collect_scores(points, rows)

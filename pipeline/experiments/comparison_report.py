@@ -6,6 +6,7 @@ from typing import Any
 
 from pipeline.experiments.alignment import align
 from pipeline.experiments.comparison import Comparison, SentencePair
+from pipeline.experiments.results import Results
 
 _LABELS = {"bleu": "BLEU", "chrf": "chrF++", "ter": "TER (less is better)"}
 _OTHERS = {
@@ -45,8 +46,7 @@ def describe_comparison(comparison: Comparison, num_sentences: int, width: int) 
 def list_comparison(comparison: Comparison, num_sentences: int) -> dict[str, Any]:
     """The comparison as plain values, for JSON."""
 
-    def side(name: str) -> dict[str, Any]:
-        one = getattr(comparison, name)
+    def side(one: Results) -> dict[str, Any]:
         return {
             "name": one.name,
             "origin": one.origin,
@@ -65,8 +65,8 @@ def list_comparison(comparison: Comparison, num_sentences: int) -> dict[str, Any
         }
 
     return {
-        "a": side("a"),
-        "b": side("b"),
+        "a": side(comparison.a),
+        "b": side(comparison.b),
         "params": {one.name: {"a": one.a, "b": one.b} for one in comparison.params},
         "bleu_difference": asdict(comparison.bleu) | {"significant": comparison.is_significant},
         "largest_gains": [*map(sentence, comparison.largest_gains(num_sentences))],

@@ -1,5 +1,6 @@
 """DVC's queue: what is in it, what has run, and a worker for the rest."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,7 @@ def queue_missing(points: Sequence[Point]) -> list[Point]:
         ResultsError: one was run under this name with other params.
         ConfigError: one has params that are not valid; then none is queued.
     """
+    _fail_abandoned()
     known = list_experiments()
     missing = []
     for point in points:
@@ -58,6 +60,23 @@ def run_queue(num_jobs: int) -> None:
 _DVC = (sys.executable, "-m", "dvc")
 
 
+def _fail_abandoned() -> None:
+    # A worker that was killed outright leaves its experiment `Running` for ever; `dvc queue kill`
+    # notices that no process is left, and marks it as failed.
+    for baseline in json.loads(_dvc("exp", "show", "--json")):
+        for experiment in baseline["experiments"] or ():
+            executor = experiment["executor"] or {}
+            process = (executor.get("local") or {}).get("pid")
+            if executor.get("state") == "running" and process and not _is_alive(process):
+                _dvc("queue", "kill", experiment["name"])
+
+
+def _is_alive(process: int) -> bool:
+    import psutil
+
+    return bool(psutil.pid_exists(process))
+
+
 def _check_params(name: str, expected: Mapping[str, Any]) -> None:
     with open_revision(name) as repo:
         text = read_text(repo, PARAMS.as_posix())
@@ -70,7 +89,8 @@ def _check_params(name: str, expected: Mapping[str, Any]) -> None:
         )
 
 
-def _dvc(*arguments: str) -> None:
+def _dvc(*arguments: str) -> str:
     done = subprocess.run([*_DVC, *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ResultsError(f"dvc {' '.join(arguments)} failed:\n{done.stderr.strip()}")
+    return done.stdout
