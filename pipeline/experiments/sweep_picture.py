@@ -59,7 +59,6 @@ def _draw_map(axes: Any, grid: Grid, scores: Scores) -> None:
             axes.text(
                 column, row, f"{value:.2f}\n± {margin:.2f}", ha="center", va="center",
                 color="white" if is_dark else "black",
-                fontweight="bold" if (row, column) == best else "normal",
             )  # fmt: skip
     corner = (best[1] - 0.48, best[0] - 0.48)
     axes.add_patch(Rectangle(corner, 0.96, 0.96, fill=False, edgecolor="red", linewidth=2.5))
