@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from pipeline.tracking.flattening import flatten
@@ -55,18 +56,22 @@ def _forecast(stage: Any, outputs: Mapping[str, Any]) -> tuple[Fate, list[str], 
     reasons, open_questions = [], []
     if stage.always_changed or stage.is_callback:
         reasons.append("it always runs")
-    if stage.changed_stage():
+    is_new = not any(out.hash_info for out in stage.outs)
+    if is_new:
+        reasons.append("it has not run yet")
+    elif stage.changed_stage():
         reasons.append("its entry in dvc.yaml")
     for dependency in () if stage.frozen else stage.deps:
         expected = _find_output(dependency.fs_path, outputs)
         if expected is _UNKNOWN:
             open_questions.append(str(dependency))
-        elif reason := _compare(dependency, expected):
+        elif (reason := _compare(dependency, expected)) and not is_new:
             reasons.append(reason)
     if open_questions:
         return (Fate.RUNS, reasons, {}) if reasons else (Fate.MAY_RUN, open_questions, {})
     has_new_inputs = bool(reasons)
-    reasons += [f"{out} is {state}" for out in stage.outs for state in out.status().values()]
+    if not is_new:
+        reasons += _describe_outputs(stage)
     if not reasons:
         return Fate.UNCHANGED, [], _hashes(stage)
     cached = _find_cached(stage, has_new_inputs)
@@ -104,15 +109,26 @@ def _compare(dependency: Any, expected: Any) -> str | None:
     return str(dependency)
 
 
+def _describe_outputs(stage: Any) -> list[str]:
+    states = [(str(out), state) for out in stage.outs for state in out.status().values()]
+    if len(states) < 2:
+        return [f"{out} is {state}" for out, state in states]
+    return [f"{states[0][0]} and {len(states) - 1} more outputs are not as it left them"]
+
+
 def _find_cached(stage: Any, has_new_inputs: bool) -> Any:
-    # The stage as DVC would restore it, or None. DVC has no public way to ask for that.
+    # The stage as DVC would restore it, or None. DVC's own way to ask for that wants the inputs to
+    # lie there, which they may not yet.
+    from dvc.stage.cache import _get_cache_hash
     from dvc.stage.serialize import to_single_stage_lockfile
 
     cache = stage.repo.stage_cache
+    entry = to_single_stage_lockfile(stage)
     if has_new_inputs:
-        entry = cache._load(stage)
-    else:
-        entry = to_single_stage_lockfile(stage) if all(o.hash_info for o in stage.outs) else None
+        key = _get_cache_hash(entry, key=True)
+        runs = Path(cache._get_cache_dir(key))
+        newest = max(runs.glob("*"), key=lambda path: path.stat().st_mtime, default=None)
+        entry = cache._load_cache(key, newest.name) if newest else None
     restored = entry and cache._create_stage(entry, wdir=stage.wdir)
     return restored if restored and restored.outs_cached() else None
 
