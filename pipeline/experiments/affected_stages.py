@@ -58,7 +58,7 @@ def _forecast(stage: Any, outputs: Mapping[str, Any]) -> tuple[Fate, list[str], 
         reasons.append("it always runs")
     is_new = not any(out.hash_info for out in stage.outs)
     if is_new:
-        reasons.append("it has not run yet")
+        reasons.append("it is not in dvc.lock yet")
     elif stage.changed_stage():
         reasons.append("its entry in dvc.yaml")
     for dependency in () if stage.frozen else stage.deps:
