@@ -35,6 +35,11 @@ def read_run(name: str) -> Results | None:
     run = _find(client, experiments, name)
     if run is None:
         return None
+    if parent := run.data.tags.get(_PARENT):
+        raise ResultsError(
+            f"{name}: this MLflow run holds the scores of one decoding setting; its model's run, "
+            f"which has the translations, is {parent}"
+        )
     report = json.loads(_read_artifact(client, run, "evaluate.json"))
     reports = {stage: _read_metrics(run, stage) for stage in ("train", "export")}
     return Results(
