@@ -33,8 +33,11 @@ def read_revision(name: str) -> Results | None:
     with open_revision(name) as repo:
         if repo is None:
             return None
-        reports = {stage: _read_report(repo, stage) for stage in ("train", "evaluate", "export")}
-        if not reports["evaluate"]:
+        reports = {
+            stage: _read_report(repo, name, stage) for stage in ("train", "evaluate", "export")
+        }
+        translations = _read_kept(repo, name, _TRANSLATIONS)
+        if not reports["evaluate"] or translations is None:
             raise ResultsError(
                 f"{name}: no {REPORTS}/evaluate.json there, so nothing was scored; "
                 "`dvc repro` or `dvc exp run` makes it"
@@ -46,7 +49,7 @@ def read_revision(name: str) -> Results | None:
             params={key: format_param(value) for key, value in flatten(made_by).items()},
             figures=read_figures(reports),
             bleu_signature=reports["evaluate"]["signatures"]["bleu"],
-            translations=parse_translations(name, _read_translations(repo, name)),
+            translations=parse_translations(name, translations),
             notes=notes,
         )
 
@@ -85,17 +88,20 @@ def read_text(repo: Any, path: str) -> str | None:
         return None
 
 
-def _read_report(repo: Any, stage: str) -> dict[str, Any]:
-    text = read_text(repo, (REPORTS / f"{stage}.json").as_posix())
+def _read_report(repo: Any, name: str, stage: str) -> dict[str, Any]:
+    text = _read_kept(repo, name, (REPORTS / f"{stage}.json").as_posix())
     return {} if text is None else json.loads(text)
 
 
-def _read_translations(repo: Any, name: str) -> str:
-    text = read_text(repo, _TRANSLATIONS)
-    if text is None:
+def _read_kept(repo: Any, name: str, path: str) -> str | None:
+    # None: no stage has written it there.
+    text = read_text(repo, path)
+    if text is None and any(
+        out.hash_info and out.def_path == path for stage in repo.index.stages for out in stage.outs
+    ):
         raise ResultsError(
-            f"{name}: {_TRANSLATIONS} is neither in DVC's cache nor in a remote. `dvc pull` brings "
-            "it where a remote has it (`dvc exp pull` for an experiment); else run it again"
+            f"{name}: {path} is neither in DVC's cache nor in a remote. `dvc pull` brings it "
+            "where a remote has it (`dvc exp pull` for an experiment); else run it again"
         )
     return text
 
