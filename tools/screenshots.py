@@ -49,18 +49,6 @@ _DIFFERENCES = """
 [...document.querySelectorAll('[role=switch]')]
   .filter(s => s.getAttribute('aria-checked') == 'false').forEach(s => s.click())
 """
-# The table of metrics has a window of its own.
-_SCROLL_TO_SCORES = """
-(() => {
-  const row = [...document.querySelectorAll('main *, #root *')]
-    .find(e => !e.children.length && e.textContent == 'test.bleu');
-  let box = row;
-  while (box && !(box.scrollHeight > box.clientHeight + 1 &&
-                  ['auto', 'scroll'].includes(getComputedStyle(box).overflowY)))
-    box = box.parentElement;
-  if (box) box.scrollTop += row.getBoundingClientRect().top - box.getBoundingClientRect().top - 8;
-})()
-"""
 _DRAWN = "document.querySelectorAll('.js-plotly-plot').length >= {}"
 
 
@@ -102,7 +90,6 @@ def _take(page: Page, url: str, number: str, runs: list[str]) -> Iterator[tuple[
     page.evaluate(_FOLD)
     page.evaluate(_DIFFERENCES)
     time.sleep(1)
-    page.evaluate(_SCROLL_TO_SCORES)
     yield "comparison", _picture(page)
 
     best = f"{url}/#/experiments/{number}/runs/{runs[0]}"
