@@ -10,7 +10,7 @@ TEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile
 # Where `make ui` listens.
 PORT ?= 5000
 # Columns that `make experiments` leaves out: hashes of files, and less telling figures.
-ASIDE := '.*/|Created|parameters|ter|onnx_bleu|int8_bleu'
+ASIDE := '.*/|Created|Executor|parameters|ter|onnx_bleu|int8_bleu'
 
 .PHONY: help setup repro test test-all lint ui experiments sweep
 

@@ -27,21 +27,35 @@ _VISITED_BEFORE = {
     "mlflow.assistant.fab.autoOpenedOnFirstLoad_v1": "true",
     "mlflow.assistant.panelOpen_v1": "false",
 }
-_CURVES = "loss|perplexity|^accuracy|learning_rate|gradient_norm"
+_CURVES = "^(train_loss|valid_loss|perplexity|accuracy|learning_rate|gradient_norm)$"
 # What a page shows to a mouse alone, and offers of its makers.
 _TIDY = """
 document.querySelectorAll('.modebar').forEach(bar => bar.remove());
-document.querySelectorAll('button[aria-label*="ssistant"]').forEach(b => b.style.display = 'none');
+[...document.querySelectorAll('button')]
+  .filter(b => getComputedStyle(b).position == 'fixed' ||
+               getComputedStyle(b.parentElement).position == 'fixed')
+  .forEach(b => b.style.display = 'none');
 """
 _CLOSE_NOTE = """
 [...document.querySelectorAll('[role=alert] button, [data-testid*=alert] button')]
   .filter(b => !b.innerText.trim()).forEach(b => b.click())
 """
+_FOLD = """
+[...document.querySelectorAll('[role=button], button, h3, .ant-collapse-header')]
+  .filter(e => e.innerText.trim() == 'Visualizations').slice(0, 1).forEach(e => e.click())
+"""
+# "Show diff only", of params and of metrics.
+_DIFFERENCES = """
+[...document.querySelectorAll('[role=switch]')]
+  .filter(s => s.getAttribute('aria-checked') == 'false').forEach(s => s.click())
+"""
 _DRAWN = "document.querySelectorAll('.js-plotly-plot').length >= {}"
 
 
 def main(
-    experiment: Annotated[str, typer.Option(help="The corpus, as MLflow's experiment.")],
+    experiment: Annotated[
+        str, typer.Option(help="The corpus, as MLflow's experiment.")
+    ] = "phrasebook",
     output: Annotated[Path, typer.Option(help="The folder.")] = Path("docs/images"),
 ) -> None:
     """Take the pictures; without Chromium, say so and take none."""
@@ -62,7 +76,7 @@ def main(
 def _take(page: Page, url: str, number: str, runs: list[str]) -> Iterator[tuple[str, bytes]]:
     training = "workflowType=machine_learning"
     listed = f"{url}/#/experiments/{number}/runs?viewStateShareKey=ranked&{training}"
-    page.open(listed, 1500, 560)
+    page.open(listed, 1600, 520)
     page.wait(f"document.querySelectorAll('a[href*=\"/runs/\"]').length >= {len(runs)}")
     yield "runs", _picture(page)
 
@@ -71,8 +85,11 @@ def _take(page: Page, url: str, number: str, runs: list[str]) -> Iterator[tuple[
     yield "charts", _picture(page)
 
     chosen = json.dumps(runs[:3], separators=(",", ":"))
-    page.open(f'{url}/#/compare-runs?runs={chosen}&experiments=["{number}"]&{training}', 1500, 1000)
-    page.wait(_DRAWN.format(1), settle_seconds=3)
+    page.open(f'{url}/#/compare-runs?runs={chosen}&experiments=["{number}"]&{training}', 1500, 1060)
+    page.wait(_DRAWN.format(1))
+    page.evaluate(_FOLD)
+    page.evaluate(_DIFFERENCES)
+    time.sleep(1)
     yield "comparison", _picture(page)
 
     best = f"{url}/#/experiments/{number}/runs/{runs[0]}"
@@ -82,8 +99,8 @@ def _take(page: Page, url: str, number: str, runs: list[str]) -> Iterator[tuple[
     page.wait(_DRAWN.format(3), settle_seconds=3)
     yield "curves", _picture(page)
 
-    page.open(f"{best}/artifacts?{training}", 1500, 760)
-    page.wait("document.body.innerText.includes('translations')", settle_seconds=3)
+    page.open(f"{best}/artifacts/evaluate/translations/translations.json?{training}", 1500, 760)
+    page.wait("document.body.innerText.includes('reference')", settle_seconds=3)
     yield "artifacts", _picture(page)
 
 

@@ -13,28 +13,16 @@ from pipeline.whole_params import SECTIONS
 _KEY = "ranked"
 _VIEW = f"mlflow.sharedViewState.{_KEY}"
 _DESCRIPTION = "mlflow.note.content"
-_PARENT = "mlflow.parentRunId"
-_METRICS = (
-    "test.bleu",
-    "test.bleu_low",
-    "test.bleu_high",
-    "test.chrf",
-    "train.valid_perplexity",
-    "train.num_parameters",
-    "export.int8_bleu",
-)
+_METRICS = ("test.bleu", "test.bleu_low", "test.bleu_high", "test.chrf")
 # More columns than these would be out of sight.
 _MAX_PARAMS = 6
-# In pixels, of columns whose own width hides what is in them, or is too much.
-_WIDTHS = {
-    "attributes.`Run Name`": 320,
-    "metrics.`test.bleu`": 100,
-    "metrics.`test.bleu_low`": 120,
-    "metrics.`test.bleu_high`": 125,
-    "metrics.`test.chrf`": 100,
-}
+# Of columns, in pixels.
+_NAME_WIDTH, _METRIC_WIDTH, _PARAM_WIDTH = 320, 120, 150
+_NAME_COLUMN = "attributes.`Run Name`"
+# Whole models, without the runs inside them that hold other decoding settings.
+_FILTER = "metrics.`train.num_parameters` > 0"
 # A regular expression: the charts that tell runs apart.
-_CHARTS = "loss|perplexity|^accuracy|learning_rate|^test.bleu$"
+_CHARTS = "^(train_loss|valid_loss|perplexity|accuracy|learning_rate|test.bleu)$"
 
 _HOW_TO_READ = """\
 Models trained on the corpus **{name}**. A run is one trained model; its name is the recipe and \
@@ -58,8 +46,8 @@ def set_up_pages(client: Any) -> dict[str, str]:
     """
     pages = {}
     for experiment in client.search_experiments():
-        runs = client.search_runs([experiment.experiment_id], max_results=1000)
-        models = [run.data.params for run in runs if _PARENT not in run.data.tags]
+        runs = client.search_runs([experiment.experiment_id], _FILTER, max_results=1000)
+        models = [run.data.params for run in runs]
         if not models:
             continue
         number = experiment.experiment_id
@@ -86,18 +74,18 @@ def varying_params(models: Sequence[Mapping[str, str]]) -> list[str]:
 
 def make_view(params: Sequence[str]) -> dict[str, Any]:
     """The state of MLflow's list of runs, as its interface keeps it."""
-    columns = [f"metrics.`{name}`" for name in _METRICS]
-    columns += [f"params.`{name}`" for name in params[:_MAX_PARAMS]]
+    widths = {f"metrics.`{name}`": _METRIC_WIDTH for name in _METRICS}
+    widths |= {f"params.`{name}`": _PARAM_WIDTH for name in params[:_MAX_PARAMS]}
     return {
-        "searchFilter": "",
+        "searchFilter": _FILTER,
         "orderByKey": f"metrics.`{_METRICS[0]}`",
         "orderByAsc": False,
         "startTime": "ALL",
         "lifecycleFilter": "Active",
         "modelVersionFilter": "All Runs",
         "datasetsFilter": [],
-        "selectedColumns": columns,
-        "columnOrder": [],
-        "columnWidths": _WIDTHS,
+        "selectedColumns": list(widths),
+        "columnOrder": [_NAME_COLUMN, *widths],
+        "columnWidths": {_NAME_COLUMN: _NAME_WIDTH} | widths,
         "chartsSearchFilter": _CHARTS,
     }

@@ -33,6 +33,15 @@ def tried(clone):
     return clone
 
 
+@pytest.fixture
+def params(tried):
+    """The params file, put back as it was."""
+    path = tried.folder / "params.yaml"
+    text = path.read_text()
+    yield path
+    path.write_text(text)
+
+
 def compare(clone, *names: str) -> dict:
     return json.loads(clone.pipeline("compare", "--json", *names).stdout)
 
@@ -100,12 +109,9 @@ def test_what_cannot_be_compared_is_told(tried):
     assert "Traceback" not in done.stderr
 
 
-def test_params_edited_since_are_noted(tried):
-    params = tried.read("params.yaml")
-    path = tried.folder / "params.yaml"
-    path.write_text(params.replace("learning_rate: 0.004", "learning_rate: 0.5"))
+def test_params_edited_since_are_noted(tried, params):
+    params.write_text(params.read_text().replace("learning_rate: 0.004", "learning_rate: 0.5"))
     told = compare(tried, "HEAD", "workspace")
-    path.write_text(params)
     assert told["params"] == {}
     assert "params.yaml was edited since: train.learning_rate" in told["b"]["notes"][0]
 
@@ -134,15 +140,14 @@ def test_affected_foretells_what_runs_and_changes_nothing(tried):
     ("line", "change"),
     [("beam_size: 2", "search.beam_size=3"), ("clip_norm: 1.0", "train.clip_norm=2.0")],
 )
-def test_affected_agrees_with_dvc(tried, line, change):
-    params = tried.read("params.yaml")
-    path = tried.folder / "params.yaml"
-    path.write_text(params.replace(line, change.split(".", 1)[1].replace("=", ": ")))
-    assert path.read_text() != params
+def test_affected_agrees_with_dvc(tried, params, line, change):
+    foretold = fates(tried, change)
+    text = params.read_text()
+    params.write_text(text.replace(line, change.split(".", 1)[1].replace("=", ": ")))
+    assert params.read_text() != text
     printed = tried.dvc("repro", "--dry").stdout
-    path.write_text(params)
     # A dry run takes outputs to be as they are, so it passes over what may run.
-    for stage, fate in fates(tried, change).items():
+    for stage, fate in foretold.items():
         assert (f"Running stage '{stage}'" in printed) == (fate == "runs"), stage
 
 
@@ -178,13 +183,11 @@ def test_a_sweep_runs_once_and_is_drawn(tried):
     assert picture.read_bytes() == drawn
 
 
-def test_a_sweep_of_other_params_under_the_same_names_is_refused(tried):
-    params = tried.read("params.yaml")
-    path = tried.folder / "params.yaml"
-    path.write_text(params.replace("max_length_extra: 10", "max_length_extra: 11"))
+def test_a_sweep_of_other_params_under_the_same_names_is_refused(tried, params):
+    text = params.read_text()
+    params.write_text(text.replace("max_length_extra: 10", "max_length_extra: 11"))
     changes = "-S", "search.beam_size=1,3", "-S", "search.length_penalty=0.5"
     done = tried.pipeline("sweep", *changes, check=False)
-    path.write_text(params)
     assert "was run with other values of search.max_length_extra" in done.stderr
     assert "dvc exp remove" in done.stderr
 
