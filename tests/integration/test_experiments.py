@@ -5,6 +5,7 @@ import socket
 
 import pytest
 
+pytestmark = pytest.mark.slow
 TINY = [
     "corpus.num_pairs=1500",
     "corpus.seed=3",
