@@ -112,9 +112,13 @@ def load_subject(project: Project, source: Path | None, reference: Path | None) 
     marks = Marks(tokenizers.source.pad_id, target.pad_id, target.bos_id, target.eos_id)
     shortlist = None
     if export.shortlist is not None and (project.folder / "data/ids").is_dir():
-        corpus = load_ids(project.folder / "data/ids")
         shortlist = make_shortlist(
-            corpus, export.shortlist, special=info.target, is_joint=tokenizers.is_joint
+            load_ids(project.folder / "data/ids").train,
+            export.shortlist,
+            source_vocab_size=info.source_vocab_size,
+            target_vocab_size=info.target_vocab_size,
+            marks=info.target,
+            is_joint=tokenizers.is_joint,
         )
     return Subject(
         model=model,

@@ -34,7 +34,12 @@ def export() -> None:
     shortlist = None
     if config.shortlist is not None and "int8" in config.precisions:
         shortlist = make_shortlist(
-            load_ids(IDS), config.shortlist, special=info.target, is_joint=tokenizers.is_joint
+            load_ids(IDS).train,
+            config.shortlist,
+            source_vocab_size=info.source_vocab_size,
+            target_vocab_size=info.target_vocab_size,
+            marks=info.target,
+            is_joint=tokenizers.is_joint,
         )
     reference, verdicts = export_translator(
         TRANSLATOR,

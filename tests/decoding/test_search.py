@@ -18,6 +18,7 @@ def search_without_cache(model, source, mask, beam_size, max_length, special):
         mask.any(1),
         torch.full((len(source),), max_length),
         torch.tensor(0.6),
+        torch.tensor(math.inf),
         torch.arange(beam_size),
         torch.arange(1),
         model.projection.out_features,

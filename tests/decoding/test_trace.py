@@ -27,6 +27,7 @@ def test_it_takes_the_tokens_of_greedy_search(model, special, steps):
         torch.ones(1, len(SOURCE), dtype=torch.bool),
         beam_size=1,
         length_penalty=0.0,
+        patience=1.0,
         max_lengths=torch.tensor([12]),
         num_best=1,
         special=special,

@@ -6,18 +6,28 @@ p(t | sentence) is the mean of p(t | s) over its source tokens s. A few rounds o
 maximisation over the training pairs find p(t | s).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from transformer.text.ids import IdsSplit
 
 Integers = NDArray[np.int64]
 
 NUM_ROUNDS = 5
 # Sentences evenly spaced over the corpus; some ten million pairs of tokens fit into memory.
 MAX_SENTENCES = 50_000
+
+
+class ParallelIds(Protocol):
+    """Token ids of sentence pairs, as `transformer.text.ids.IdsSplit` maps them.
+
+    Sentence i of a side is `ids[offsets[i] : offsets[i + 1]]`, its end mark included.
+    """
+
+    source_ids: NDArray[Any]
+    source_offsets: NDArray[Any]
+    target_ids: NDArray[Any]
+    target_offsets: NDArray[Any]
 
 
 class Lexicon(NamedTuple):
@@ -29,7 +39,7 @@ class Lexicon(NamedTuple):
     target_counts: Integers  # [V], how often each target token occurs
 
 
-def fit_lexicon(pairs: IdsSplit, source_vocab_size: int, target_vocab_size: int) -> Lexicon:
+def fit_lexicon(pairs: ParallelIds, source_vocab_size: int, target_vocab_size: int) -> Lexicon:
     """The lexicon of a corpus; the same corpus gives the same bits.
 
     Args:
@@ -37,7 +47,7 @@ def fit_lexicon(pairs: IdsSplit, source_vocab_size: int, target_vocab_size: int)
         source_vocab_size: of the ids of the source.
         target_vocab_size: likewise.
     """
-    num_sentences = len(pairs.source_lengths)
+    num_sentences = len(pairs.source_offsets) - 1
     step = -(-num_sentences // MAX_SENTENCES)
     rows = np.arange(0, num_sentences, step)
     source, source_lengths = _gather(pairs.source_ids, pairs.source_offsets, rows)

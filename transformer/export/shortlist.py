@@ -9,14 +9,13 @@ Each sentence chooses among its own tokens, whatever stands beside it in the bat
 computed for the union over the batch, and the others' tokens are masked.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from transformer.export.config import ShortlistConfig
-from transformer.export.lexicon import Integers, Lexicon, fit_lexicon
-from transformer.text.ids import Ids
-from transformer.text.special_tokens import SpecialIds
+from transformer.export.lexicon import Integers, Lexicon, ParallelIds, fit_lexicon
 
 # A translation of less probability is an accident of the training.
 MIN_PROBABILITY = 1e-4
@@ -30,28 +29,29 @@ class Shortlist(NamedTuple):
 
 
 def make_shortlist(
-    ids: Ids, config: ShortlistConfig, *, special: SpecialIds, is_joint: bool
+    pairs: ParallelIds,
+    config: ShortlistConfig,
+    *,
+    source_vocab_size: int,
+    target_vocab_size: int,
+    marks: Sequence[int],
+    is_joint: bool,
 ) -> Shortlist | None:
     """The short-lists of a corpus; None where the frequent tokens are the whole vocabulary.
 
     Args:
-        ids: of the corpus; its training part is read.
+        pairs: of the training text.
         config: how many tokens.
-        special: marks of the target vocabulary.
+        source_vocab_size: of the ids of the source.
+        target_vocab_size: likewise.
+        marks: ids that must never be missing from the target side, the end mark last.
         is_joint: source and target share a vocabulary.
     """
-    meta = ids.meta
-    if config.num_frequent >= meta.target_vocab_size:
+    if config.num_frequent >= target_vocab_size:
         return None
-    lexicon = fit_lexicon(ids.train, meta.source_vocab_size, meta.target_vocab_size)
-    return choose_words(
-        lexicon,
-        meta.source_vocab_size,
-        config,
-        always=list(special),
-        fill=special.eos_id,
-        is_joint=is_joint,
-    )
+    lexicon = fit_lexicon(pairs, source_vocab_size, target_vocab_size)
+    marked: dict[str, Any] = {"always": list(marks), "fill": marks[-1]}
+    return choose_words(lexicon, source_vocab_size, config, **marked, is_joint=is_joint)
 
 
 def choose_words(
