@@ -146,7 +146,10 @@ def serving(folder: Path, url: str, *arguments: str, **variables: str):
         process = subprocess.Popen(
             [sys.executable, "-m", "mlflow", *arguments],
             cwd=folder,
-            env=os.environ | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"} | variables,
+            env=os.environ
+            | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+            | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+            | variables,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
