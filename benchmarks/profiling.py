@@ -68,7 +68,13 @@ def _open(graph: Path, threads: int, profile_prefix: Path | None) -> Any:
     if profile_prefix is not None:
         options.enable_profiling = True
         options.profile_file_prefix = str(profile_prefix)
-    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    # As `transformer.serving.session` opens it, which has no way in for a profiler.
+    return onnxruntime.InferenceSession(
+        graph,
+        options,
+        providers=["CPUExecutionProvider"],
+        disabled_optimizers=["SkipLayerNormFusion"],
+    )
 
 
 def node_times(events: Iterable[dict[str, Any]]) -> list[NodeTime]:

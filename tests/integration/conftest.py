@@ -9,6 +9,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+TINY: dict[str, object] = {
+    "corpus.num_pairs": 1500,
+    "corpus.seed": 3,
+    "vocab.joint.size": 600,
+    "model.d_model": 32,
+    "model.d_ff": 64,
+    "model.num_heads": 2,
+    "model.num_encoder_layers": 1,
+    "model.num_decoder_layers": 1,
+    "train.max_epochs": 2,
+    "train.schedule.warmup_steps": 10,
+    "search.beam_size": 2,
+    "evaluate.num_bootstrap": 40,
+    "evaluate.num_attention_plots": 1,
+}
 
 
 class Clone:
@@ -59,6 +74,12 @@ class Clone:
 
     def dvc(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         return self.run(sys.executable, "-m", "dvc", *arguments, check=check)
+
+    def make_tiny(self, *changes: str) -> None:
+        """A small phrasebook and a small model in params.yaml, with changes as `key=value`."""
+        settings = TINY | dict(change.split("=", 1) for change in changes)
+        options = [part for key in settings for part in ("--set", f"{key}={settings[key]}")]
+        self.pipeline("recipe", "phrasebook", *options)
 
     def read(self, name: str) -> str:
         return (self.folder / name).read_text(encoding="utf-8")

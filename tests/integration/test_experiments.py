@@ -6,28 +6,13 @@ import socket
 import pytest
 
 pytestmark = pytest.mark.slow
-TINY = [
-    "corpus.num_pairs=1500",
-    "corpus.seed=3",
-    "vocab.joint.size=600",
-    "model.d_model=32",
-    "model.d_ff=64",
-    "model.num_heads=2",
-    "model.num_encoder_layers=1",
-    "model.num_decoder_layers=1",
-    "train.max_epochs=2",
-    "train.schedule.warmup_steps=10",
-    "search.beam_size=2",
-    "evaluate.num_bootstrap=40",
-    "evaluate.num_attention_plots=0",
-]
 FASTER = "train.learning_rate=0.02"
 
 
 @pytest.fixture(scope="module")
 def tried(clone):
     """A trained clone, and the experiment `faster` with another learning rate."""
-    clone.pipeline("recipe", "phrasebook", *(part for one in TINY for part in ("--set", one)))
+    clone.make_tiny("evaluate.num_attention_plots=0")
     clone.dvc("repro")
     clone.commit("trained")
     clone.dvc("exp", "run", "--temp", "--name", "faster", "-S", FASTER)

@@ -5,26 +5,6 @@ import re
 
 import pytest
 
-TINY = [
-    "corpus.num_pairs=1500",
-    "corpus.seed=3",
-    "vocab.joint.size=600",
-    "model.d_model=32",
-    "model.d_ff=64",
-    "model.num_heads=2",
-    "model.num_encoder_layers=1",
-    "model.num_decoder_layers=1",
-    "train.max_epochs=2",
-    "train.schedule.warmup_steps=10",
-    "search.beam_size=2",
-    "evaluate.num_bootstrap=40",
-    "evaluate.num_attention_plots=1",
-]
-
-
-def tiny(*changes: str) -> list[str]:
-    return [part for change in (*TINY, *changes) for part in ("--set", change)]
-
 
 def stages_run(printed: str) -> list[str]:
     return re.findall(r"Running stage '(\w+)'", printed)
@@ -33,7 +13,7 @@ def stages_run(printed: str) -> list[str]:
 @pytest.fixture(scope="module")
 def trained(clone):
     """The clone after its first `dvc repro` of a tiny phrasebook."""
-    clone.pipeline("recipe", "phrasebook", *tiny())
+    clone.make_tiny()
     clone.first = clone.dvc("repro").stdout
     return clone
 

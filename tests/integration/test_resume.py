@@ -9,26 +9,13 @@ import time
 
 import pytest
 
-TINY = [
-    "corpus.num_pairs=1500",
-    "corpus.seed=3",
-    "vocab.joint.size=600",
-    "model.d_model=32",
-    "model.d_ff=64",
-    "model.num_heads=2",
-    "model.num_encoder_layers=1",
-    "model.num_decoder_layers=1",
-    "train.max_epochs=40",
-    "train.schedule.warmup_steps=10",
-    "train.log_every_steps=10",
-    "train.save_every_seconds=0.1",
-]
-
 
 @pytest.fixture(scope="module")
 def prepared(clone):
     """The clone with ids, not trained."""
-    clone.pipeline("recipe", "phrasebook", *(p for change in TINY for p in ("--set", change)))
+    clone.make_tiny(
+        "train.max_epochs=40", "train.log_every_steps=10", "train.save_every_seconds=0.1"
+    )
     clone.dvc("repro", "tokenize")
     clone.commit("tokenized")
     return clone

@@ -18,28 +18,11 @@ from mlflow.tracking import MlflowClient
 
 pytestmark = pytest.mark.slow
 
-TINY = [
-    "corpus.num_pairs=1500",
-    "corpus.seed=3",
-    "vocab.joint.size=600",
-    "model.d_model=32",
-    "model.d_ff=64",
-    "model.num_heads=2",
-    "model.num_encoder_layers=1",
-    "model.num_decoder_layers=1",
-    "train.max_epochs=2",
-    "train.schedule.warmup_steps=10",
-    "train.log_every_steps=2",
-    "search.beam_size=2",
-    "evaluate.num_bootstrap=40",
-    "evaluate.num_attention_plots=1",
-]
-
 
 @pytest.fixture(scope="module")
 def trained(clone):
     """The clone after `dvc repro`, committed; its results are in a remote folder too."""
-    clone.pipeline("recipe", "phrasebook", *(p for change in TINY for p in ("--set", change)))
+    clone.make_tiny("train.log_every_steps=2")
     clone.dvc("remote", "add", "--default", "store", str(clone.folder.parent / "store"))
     clone.dvc("repro")
     clone.commit("trained")
