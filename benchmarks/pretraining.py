@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from pipeline.paths import MONOLINGUAL
 from transformer.decoding.scores import compare_bleu, score_bleu
 from transformer.text.corpus import Pair, part_path, read_pairs
 
@@ -106,8 +107,10 @@ def divide(folder: Path, recipe: str, num_pairs: int) -> str:
     for part, pairs in parts.items():
         _write_sides(text, part, pairs)
     half = len(rest) // 2
-    _write_lines(text / "more.source", [source for source, _ in rest[:half]])
-    _write_lines(text / "more.target", [target for _, target in rest[half:]])
+    more = folder / MONOLINGUAL
+    more.mkdir(parents=True, exist_ok=True)
+    _write_lines(more / "source", [source for source, _ in rest[:half]])
+    _write_lines(more / "target", [target for _, target in rest[half:]])
     manifest = json.loads((raw / "manifest.json").read_text(encoding="utf-8"))
     files = ", ".join(f"{part}: {{source: {part}.source, target: {part}.target}}" for part in parts)
     return (
@@ -127,7 +130,7 @@ def pretrain_section(folder: Path, name: str, num_epochs: int) -> str:
         "label_smoothing": 0.0, "early_stopping_patience": None, "average_checkpoints": 1,
         "validate_every_steps": None,
     }  # fmt: skip
-    files = "{source: text/more.source, target: text/more.target}"
+    files = "{source: source, target: target}"
     return f"{{{OBJECTIVES[name]}, text: {files}, train: {json.dumps(train)}}}"
 
 

@@ -29,7 +29,12 @@ from transformer.training.sentence_batches import Plan, make_plan
 from transformer.training.stopping import TrainingStopped
 from transformer.training.trainer import Resume, Trainer
 
-LOOPS = ("ours", "plain")
+# Who trains, and what of the recipe they change: bfloat16 is ours to offer, the score judges it.
+LOOPS: dict[str, dict[str, Any]] = {
+    "ours": {},
+    "ours-bfloat16": {"train.precision": "bfloat16"},
+    "plain": {},
+}
 NEVER = 10**9
 
 # The first is the model of the speed benchmark.
@@ -128,7 +133,7 @@ def train_to(
         project: with data/raw, data/clean, data/ids and models/tokenizer.
         folder: a temporary one.
         recipe: one of `RECIPES`.
-        loop: one of `LOOPS`; both take the same batches with the same rates.
+        loop: one of `LOOPS`; all take the same batches with the same rates.
         bleu: to be reached on the test set, cased, greedy.
         threads: of PyTorch.
         max_seconds: of training.
@@ -136,13 +141,13 @@ def train_to(
     Raises:
         ValueError: the project lacks something.
     """
-    task = load_task(project, folder, RECIPES[recipe], threads)
+    task = load_task(project, folder, RECIPES[recipe] | LOOPS[loop], threads)
     plan = _plan(task)
     num_steps = plan.num_batches * task.config.max_epochs
     run = QualityRun(recipe, loop, _model(task), _settings(task), bleu)
     clock = Clock(run, num_steps, task.score, max_seconds)
     torch.manual_seed(task.config.seed)
-    steps = (_train_ours if loop == "ours" else _train_plainly)(task, clock, num_steps)
+    steps = (_train_plainly if loop == "plain" else _train_ours)(task, clock, num_steps)
     lengths = task.ids.train.source_lengths + task.ids.train.target_lengths
     epochs = _Epochs(plan)
     num_tokens = sum(int(lengths[epochs.batch(step)].sum()) for step in range(steps))

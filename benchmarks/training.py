@@ -26,7 +26,7 @@ from benchmarks.training_subject import (
     write_text,
 )
 from benchmarks.training_table import TrainingFindings, as_json, write_report
-from benchmarks.training_targets import NAMES, PEERS
+from benchmarks.training_targets import HALF, NAMES, PEERS
 from benchmarks.training_work import FILE
 from benchmarks.workers import Worker
 from transformer.files import atomic_write
@@ -57,7 +57,7 @@ PEERS_ENVIRONMENT = Environment(
 NUM_SYNTHETIC_PAIRS = 200_000
 # Its other shapes are compiled as they come.
 WARM_UPS = {"compiled": 10}
-DEFAULT = [name for name in NAMES if name != "eager-bfloat16"]
+DEFAULT = [name for name in NAMES if name not in HALF]
 
 
 def main(
@@ -141,8 +141,9 @@ def find_all(
             report(f"start of {NAMES[who]}")
             started = time.perf_counter()
             command = [sys.executable, "-m", "benchmarks.training_worker", work, who]
-            if who in PEERS:
-                command = [str(python), "-m", f"benchmarks.training_{who}", work]
+            if is_peer(who):
+                name, _, precision = who.partition("-")
+                command = [str(python), "-m", f"benchmarks.training_{name}", work, precision]
             try:
                 workers[who] = stack.enter_context(Worker(command, {}))
                 workers[who].ask("measure", seconds=0)  # one step
@@ -163,10 +164,15 @@ def find_all(
             findings.peak_bytes[who] = workers[who].ask("measure", seconds=0)["peak_bytes"]
 
 
+def is_peer(who: str) -> bool:
+    """Whether it is another toolkit, in any precision."""
+    return who.partition("-")[0] in PEERS
+
+
 def _prepare_peers(
     contenders: list[str], subject: TrainingSubject, report: Callable[[str], None]
 ) -> tuple[Path | None, dict[str, str]]:
-    peers = [who for who in contenders if who in PEERS]
+    peers = [who for who in contenders if is_peer(who)]
     if not peers:
         return None, {}
     report("environment of the peers")

@@ -1,6 +1,6 @@
 """eole's own training loop, at our pace.
 
-python -m benchmarks.training_eole WORK, in the environment of the peers.
+python -m benchmarks.training_eole WORK [bfloat16], in the environment of the peers.
 """
 
 import sys
@@ -14,8 +14,8 @@ from benchmarks.training_work import SOURCE, TARGET, TrainingWork, token_names
 NEVER = 10**9
 
 
-def configure(work: TrainingWork) -> dict[str, Any]:
-    """eole's configuration for the work."""
+def configure(work: TrainingWork, precision: str) -> dict[str, Any]:
+    """eole's configuration for the work; a precision of bfloat16, or that of the device."""
     model, settings = work.model, work.settings
     return {
         "seed": 1,
@@ -38,7 +38,7 @@ def configure(work: TrainingWork) -> dict[str, Any]:
             "model_path": str(Path(work.folder) / "eole"),
             "world_size": int(work.device == "cuda"),
             "gpu_ranks": [0] if work.device == "cuda" else [],
-            "compute_dtype": "fp32" if work.device == "cpu" else "bf16",
+            "compute_dtype": "bf16" if precision or work.device == "cuda" else "fp32",
             "num_workers": 0,
             "batch_type": "tokens",
             "batch_size": work.batch_tokens,
@@ -79,7 +79,7 @@ def configure(work: TrainingWork) -> dict[str, Any]:
     }
 
 
-def train(work: TrainingWork, make_pace: Callable[..., Pace]) -> None:
+def train(work: TrainingWork, precision: str, make_pace: Callable[..., Pace]) -> None:
     """Runs its training, with the pace kept before each of its steps."""
     import importlib.metadata
 
@@ -109,7 +109,7 @@ def train(work: TrainingWork, make_pace: Callable[..., Pace]) -> None:
         return train_step(trainer, batches, *rest, **named)
 
     Trainer._train_step = paced_step
-    train_eole(TrainConfig(**configure(work)))
+    train_eole(TrainConfig(**configure(work, precision)))
 
 
 def _vocabulary(work: TrainingWork) -> Path:
@@ -118,4 +118,4 @@ def _vocabulary(work: TrainingWork) -> Path:
 
 if __name__ == "__main__":
     task = TrainingWork.load(Path(sys.argv[1]))
-    serve_training(lambda make_pace: train(task, make_pace))
+    serve_training(lambda make_pace: train(task, "".join(sys.argv[2:]), make_pace))

@@ -7,6 +7,8 @@ PARAMS = Path("params.yaml")
 RAW = Path("data/raw")
 MANIFEST = RAW / "manifest.json"
 CLEAN = Path("data/clean")
+# What the section `pretrain` may read besides the pairs.
+MONOLINGUAL = Path("data/monolingual")
 IDS = Path("data/ids")
 TOKENIZER = Path("models/tokenizer")
 PRETRAINED = Path("models/pretrained")

@@ -6,7 +6,7 @@ import typer
 def pretrain() -> None:
     """Learn from text without translations, if the section `pretrain` asks for it."""
     from pipeline.params import load_section, load_sections
-    from pipeline.paths import IDS, PRETRAINED, TOKENIZER
+    from pipeline.paths import IDS, MONOLINGUAL, PRETRAINED, TOKENIZER
     from transformer.files import atomic_folder, write_json
     from transformer.pretraining.config import PretrainConfig
     from transformer.text.clean_config import CleanConfig
@@ -31,7 +31,7 @@ def pretrain() -> None:
 
     model_config, clean = load_sections(("model", ModelConfig), ("clean", CleanConfig))
     ids, tokenizers = load_ids(IDS), TokenizerPair.load(TOKENIZER)
-    train, valid = read_text(config.text, ids, clean, tokenizers)
+    train, valid = read_text(MONOLINGUAL, config.text, ids, clean, tokenizers)
     task = make_task(config, ids.meta, train, valid, model_config)
     tune_process(config.train.num_threads)
     result = train_model(

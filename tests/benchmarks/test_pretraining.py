@@ -22,15 +22,15 @@ def test_text_that_is_left_over_has_no_translation_in_it(tmp_path):
         write_pairs(raw / f"{part}.parquet", pairs)
     (raw / "manifest.json").write_text(json.dumps(MANIFEST))
     divide(tmp_path, "x", 10)
-    text = tmp_path / "text"
+    text, more = tmp_path / "text", tmp_path / "data/monolingual"
     few = list(
         zip(read_lines(text / "train.source"), read_lines(text / "train.target"), strict=True)
     )
     assert len(few) == 10
     assert set(few) <= set(PAIRS[:40])
     number = [
-        {line.split()[1] for line in read_lines(text / name)}
-        for name in ("train.source", "more.source", "more.target")
+        {line.split()[1] for line in read_lines(path)}
+        for path in (text / "train.source", more / "source", more / "target")
     ]
     assert [len(one) for one in number] == [10, 15, 15]
     assert len(set.union(*number)) == 40

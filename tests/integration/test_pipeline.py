@@ -142,6 +142,13 @@ def test_a_user_points_it_at_files_and_a_changed_file_runs_the_stage_again(clone
     assert stages_run(clone.dvc("repro", "download").stdout) == ["download"]
     assert json.loads(clone.read("data/raw/manifest.json"))["counts"]["train"] == 21
 
+    clone.dvc("add", "data/sources/mine")
+    clone.commit("the text")
+    copied = clone.dvc("exp", "run", "--temp", "-S", "corpus.split.test_pairs=6", "download")
+    assert "'data/sources/mine.dvc' didn't change" in copied.stdout
+    assert stages_run(copied.stdout) == ["download"]
+    clone.run("git", "rm", "--quiet", "data/sources/mine.dvc")
+
     with (folder / "train.en").open("a") as file:
         file.write("one too many\n")
     done = clone.dvc("repro", "download", check=False)

@@ -1,8 +1,9 @@
 """The `pretrain` section: what is learnt from text without translations, before `train`."""
 
+from pathlib import PurePath
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from transformer.config import Section
 from transformer.training.config import TrainConfig
@@ -15,10 +16,24 @@ class NoPretraining(Section):
 
 
 class MonolingualFiles(Section):
-    """UTF-8 files, plain or gzipped, a sentence a line; null: the side of the training pairs."""
+    """UTF-8 files, plain or gzipped, a sentence a line; null: the side of the training pairs.
+
+    They lie in one folder, which the stage depends on, so that an edited file is seen.
+    """
 
     source: str | None
     target: str | None
+
+    @field_validator("source", "target")
+    @classmethod
+    def _lies_in_the_folder(cls, name: str | None) -> str | None:
+        if name is not None and (
+            not name or PurePath(name).is_absolute() or ".." in name.split("/")
+        ):
+            raise ValueError(
+                f"{name!r}: give the name of a file in data/monolingual, and put or link it there"
+            )
+        return name
 
 
 class _Pretraining(Section):

@@ -22,12 +22,23 @@ _BATCH_LINES = 8192
 
 
 def read_text(
-    files: MonolingualFiles, ids: Ids, clean: CleanConfig, tokenizers: TokenizerPair
+    folder: Path,
+    files: MonolingualFiles,
+    ids: Ids,
+    clean: CleanConfig,
+    tokenizers: TokenizerPair,
 ) -> tuple[Text, Text]:
     """Training and validation sentences of both sides.
 
     A file is normalised as its side is; where there is none, the side of the training pairs is
     read. Validation is on the sides of the validation pairs.
+
+    Args:
+        folder: where the files lie.
+        files: their names.
+        ids: of the pairs.
+        clean: how a side's text is normalised.
+        tokenizers: of both sides.
 
     Raises:
         ValueError: a file is missing, or a line is not UTF-8.
@@ -39,7 +50,7 @@ def read_text(
             sides[side] = _bare(ids.train, side)
         else:
             tokenizer: Tokenizer = getattr(tokenizers, side)
-            sides[side] = list(_encode(Path(file), getattr(clean, side), tokenizer))
+            sides[side] = list(_encode(folder / file, getattr(clean, side), tokenizer))
     return Text(**sides), Text(_bare(ids.valid, "source"), _bare(ids.valid, "target"))
 
 
