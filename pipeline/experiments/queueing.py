@@ -1,6 +1,7 @@
 """DVC's queue: what is in it, what has run, and a worker for the rest."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -54,7 +55,12 @@ def queue_missing(points: Sequence[Point]) -> list[Point]:
 
 def run_queue(num_jobs: int) -> None:
     """Runs all that is in the queue, and follows it; Ctrl-C ends the following only."""
-    subprocess.run([*_DVC, "exp", "run", "--run-all", "--jobs", str(num_jobs)], check=False)
+    environment = dict(os.environ)
+    if num_jobs > 1:
+        # Threads that spin while they wait take the cores from the other trainings.
+        environment.setdefault("OMP_WAIT_POLICY", "passive")
+    command = [*_DVC, "exp", "run", "--run-all", "--jobs", str(num_jobs)]
+    subprocess.run(command, env=environment, check=False)
 
 
 _DVC = (sys.executable, "-m", "dvc")
