@@ -130,6 +130,21 @@ def test_term_to_the_launcher_saves_once_and_another_number_of_processes_goes_on
 
 
 @pytest.mark.slow
+def test_ctrl_c_on_the_launcher_saves_and_ends_every_rank(long):
+    process = long.start(PLAIN)
+    wait_for_states(long, process)
+    ranks = ranks_of(process)
+    before = long.states()
+    process.send_signal(signal.SIGINT)  # a terminal's reaches the launcher alone
+    printed = finish(process)
+    assert process.returncode == 130, printed
+    assert printed.count("Stopped after step") == 1
+    assert "Traceback" not in printed
+    assert long.states() != before
+    assert not any(map(is_running, ranks))
+
+
+@pytest.mark.slow
 def test_a_killed_rank_ends_all_and_the_same_command_goes_on_to_the_same_bytes(short, whole_of_two):
     killed = short("killed")
     process = killed.start(PLAIN)
