@@ -36,6 +36,12 @@ def test_auto_without_cuda_is_the_cpu(graph, cpu_build, recwarn):
     assert not recwarn
 
 
+@pytest.mark.parametrize(("num_threads", "uses_arena"), [(1, False), (2, True), (None, True)])
+def test_a_session_of_one_thread_can_be_shared_at_full_speed(graph, num_threads, uses_arena):
+    session, _ = open_session(graph, "cpu", num_threads)
+    assert session.get_session_options().enable_cpu_mem_arena is uses_arena
+
+
 @pytest.fixture
 def no_driver(gpu_build, monkeypatch):
     def no_library(name):
