@@ -32,8 +32,9 @@ def measurement(who, round_index, speed, utilisation=0.5):
 
 @pytest.fixture
 def speeds():
-    shares = {"eager": 0.72, "eole": 0.4, "tutorial": 0.1}
+    shares = {"eager": 0.72, "eole": 0.4, "eole-bfloat16": 0.3, "tutorial": 0.1}
     found = {"eager": (900, 1000, 1200), "eole": (600, 500, 400), "tutorial": (50, 50, 60)}
+    found["eole-bfloat16"] = (800, 900, 800)
     return TrainingSpeeds(
         [
             measurement(who, index, speed, shares[who])
@@ -61,6 +62,7 @@ def test_every_target_of_the_cpu_is_judged(speeds):
     assert verdicts == {
         "FLOP/s of the model / the device's peak": ("72.0%", "met"),
         "tokens per second / the best peer's": ("2.00 (rounds 1.50 to 3.00)", "met"),
+        "the same, bfloat16 allowed": ("1.25 (rounds 1.11 to 1.50)", "missed"),
         "tokens per second / the tutorials' loop's": ("20.00 (rounds 18.00 to 20.00)", "met"),
     }
 
