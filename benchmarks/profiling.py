@@ -41,6 +41,8 @@ def profile(
         for rows in plan
     ]
 
+    from transformer.serving.session import open_session
+
     def run(session: Any) -> float:
         engine = OnnxEngine(session, marks, work.ranking)
         started = time.perf_counter()
@@ -49,26 +51,27 @@ def profile(
         return time.perf_counter() - started
 
     with tempfile.TemporaryDirectory() as folder:
-        plain = _open(graph, threads, None)
+        plain, _ = open_session(graph, "cpu", threads)
         run(plain)
         seconds = run(plain)
-        session = _open(graph, threads, Path(folder) / "profile")
+        session = _open_profiled(graph, threads, Path(folder) / "profile")
         with_profiler = run(session)
         events = json.loads(Path(session.end_profiling()).read_text())
     summary = f"{seconds:.3f} s without the profiler, {with_profiler:.3f} s with it."
     return f"{summary}\n\n{describe(node_times(events))}"
 
 
-def _open(graph: Path, threads: int, profile_prefix: Path | None) -> Any:
+def _open_profiled(graph: Path, threads: int, prefix: Path) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors
     options.intra_op_num_threads = threads
-    if profile_prefix is not None:
-        options.enable_profiling = True
-        options.profile_file_prefix = str(profile_prefix)
-    # As `transformer.serving.session` opens it, which has no way in for a profiler.
+    options.enable_cpu_mem_arena = threads != 1
+    options.enable_profiling = True
+    options.profile_file_prefix = str(prefix)
+    # As `transformer.serving.session` opens it, which has no way in for a profiler, and whose
+    # session beside this one has told the allocator what to keep.
     return onnxruntime.InferenceSession(
         graph,
         options,

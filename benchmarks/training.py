@@ -191,7 +191,7 @@ def _start_peaks(
     started: dict[str, Worker] = {}
     peaks = {}
     for who in workers:
-        is_half = subject.work.device == "cuda" or who.endswith("bfloat16")
+        is_half = subject.work.device == "cuda" or who in HALF
         kind = f"peak-{'bfloat16' if is_half else 'float32'}"
         if kind not in started:
             command = [sys.executable, "-m", "benchmarks.training_worker", work, kind]
