@@ -192,7 +192,8 @@ def test_training_begins_with_what_was_pretrained(project, capsys, kind):
     from pipeline.train import train
 
     lines = [f"Le chat numéro {n} dort.\n" for n in range(60)]
-    Path("more.fr").write_text("".join(lines), encoding="utf-8")
+    Path("data/monolingual").mkdir(parents=True, exist_ok=True)
+    Path("data/monolingual/more.fr").write_text("".join(lines), encoding="utf-8")
     settings = f"kind: {kind}, {PRETRAINING[kind]}{', ' if PRETRAINING[kind] else ''}"
     section = f"{{{settings}text: {{source: more.fr, target: null}}, train: {PRETRAIN_TRAIN}}}"
     changes = [*CHANGES["phrasebook"], f"pretrain={section}", "train.initialise_from=pretrained"]
