@@ -4,7 +4,7 @@ import typer
 
 
 def pretrain() -> None:
-    """Learn from text without translations, if the section `pretrain` asks for it."""
+    """Learn from text without translations, if asked to, or go on where a killed run was."""
     from pipeline.params import load_section, load_sections
     from pipeline.paths import IDS, MONOLINGUAL, PRETRAINED, TOKENIZER
     from transformer.files import atomic_folder, write_json
@@ -18,6 +18,8 @@ def pretrain() -> None:
         typer.echo(f"Pretraining is switched off. -> {PRETRAINED}")
         return
 
+    from pipeline.train_identity import pretraining_hash
+    from pipeline.train_resume import resumable
     from transformer.model.config import ModelConfig
     from transformer.pretraining.reading import read_text
     from transformer.pretraining.store import save_pretrained
@@ -27,33 +29,37 @@ def pretrain() -> None:
     from transformer.training.averaging import model_weights
     from transformer.training.device import tune_process
     from transformer.training.reporting import ProgressBar
-    from transformer.training.trainer import Start, train_model
+    from transformer.training.trainer import ALONE, Start, train_model
 
     model_config, clean = load_sections(("model", ModelConfig), ("clean", CleanConfig))
     ids, tokenizers = load_ids(IDS), TokenizerPair.load(TOKENIZER)
     train, valid = read_text(MONOLINGUAL, config.text, ids, clean, tokenizers)
     task = make_task(config, ids.meta, train, valid, model_config)
     tune_process(config.train.num_threads)
-    result = train_model(
-        config.train,
-        model_config,
-        task.ids,
-        (ProgressBar(),),
-        start=Start(forward=task.forward),
-    )
-    weights = {
-        name: value
-        for name, value in model_weights(result.model).items()
-        if task.is_handed_on(name)
-    }
-    manifest = {
-        "kind": config.kind,
-        "tokenizer_sha256": ids.meta.tokenizer_sha256,
-        "num_sequences": len(task.ids.train),
-        "summary": result.summary,
-        "valid_curve": [row._asdict() for row in result.valid_rows],
-    }
-    save_pretrained(PRETRAINED, weights, manifest)
+    files = [MONOLINGUAL / file for file in (config.text.source, config.text.target) if file]
+    name = pretraining_hash(config, model_config, clean, [IDS, TOKENIZER, *files])
+    with resumable(name, ALONE) as (resume, _):
+        result = train_model(
+            config.train,
+            model_config,
+            task.ids,
+            (ProgressBar(),),
+            resume,
+            start=Start(forward=task.forward),
+        )
+        weights = {
+            name: value
+            for name, value in model_weights(result.model).items()
+            if task.is_handed_on(name)
+        }
+        manifest = {
+            "kind": config.kind,
+            "tokenizer_sha256": ids.meta.tokenizer_sha256,
+            "num_sequences": len(task.ids.train),
+            "summary": result.summary,
+            "valid_curve": [row._asdict() for row in result.valid_rows],
+        }
+        save_pretrained(PRETRAINED, weights, manifest)
     typer.echo(
         f"Pretrained on {len(task.ids.train):,} sequences for {result.summary['steps']:,} steps; "
         f"validation perplexity {result.summary['valid_perplexity']:.2f}, "

@@ -26,6 +26,7 @@ def train(
             raise typer.Exit(launch_ranks(num_processes, arguments))
 
     from pipeline.tracking.training import track_training
+    from pipeline.train_identity import training_hash
     from pipeline.train_log import LogFile, new_profile_folder
     from pipeline.train_resume import resumable
     from pipeline.train_start import start_from_pretrained
@@ -50,7 +51,8 @@ def train(
             if ranks.is_first:
                 typer.echo(f"{page}\n-> {profile_folder}")
             return
-        with resumable(config, model_config, IDS, ranks) as (resume, folder):
+        name = training_hash(config, model_config, IDS)
+        with resumable(name, ranks) as (resume, folder):
             start = AFRESH
             if config.initialise_from is not None:
                 start = start_from_pretrained(ids.meta, is_told=ranks.is_first)

@@ -2,34 +2,20 @@
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from ruamel.yaml import YAML
 
 from pipeline.paths import PRETRAINED
 from transformer.files import sha256_file
 from transformer.model.config import ModelConfig
+from transformer.pretraining.config import Pretraining
+from transformer.text.clean_config import CleanConfig
 from transformer.training.config import TrainConfig
 
 _ROOT = Path(__file__).parents[1]
-# The code that training runs through, as `dvc.yaml` lists it for the stage; a test holds the two
-# together. A list rather than what happens to be imported, which differs between callers.
-CODE = (
-    "pipeline/params.py",
-    "pipeline/paths.py",
-    "pipeline/train.py",
-    "pipeline/train_resume.py",
-    "pipeline/train_start.py",
-    "transformer/config.py",
-    "transformer/files.py",
-    "transformer/model",
-    "transformer/pretraining/__init__.py",
-    "transformer/pretraining/initialise.py",
-    "transformer/pretraining/store.py",
-    "transformer/text/ids.py",
-    "transformer/text/special_tokens.py",
-    "transformer/text/tokenizer.py",
-    "transformer/training",
-)
 # Params that change no weight and no row, but for the order in which numbers are summed.
 _WITHOUT_EFFECT = {"save_every_seconds", "num_processes", "num_threads"}
 _HASH_CHARACTERS = 16
@@ -47,30 +33,61 @@ def training_hash(config: TrainConfig, model_config: ModelConfig, ids: Path) -> 
         ids: the folder that is trained on; the weights to begin with, if the config asks for them,
             are those of the stage `pretrain`.
     """
-    folders = [ids] if config.initialise_from is None else [ids, PRETRAINED]
+    data = [ids] if config.initialise_from is None else [ids, PRETRAINED]
+    return _hash("train", config, {"model": model_config.model_dump()}, data)
+
+
+def pretraining_hash(
+    config: Pretraining, model_config: ModelConfig, clean: CleanConfig, data: Iterable[Path]
+) -> str:
+    """A name for one pretraining, as `training_hash`.
+
+    Args:
+        config: the section `pretrain`, switched on.
+        model_config: the section `model`.
+        clean: the section `clean`.
+        data: the files and folders that are read.
+    """
+    params = {
+        "pretrain": config.model_dump(exclude={"train"}),
+        "model": model_config.model_dump(),
+        "clean": clean.model_dump(),
+    }
+    return _hash("pretrain", config.train, params, data)
+
+
+def code_files(stage: Literal["train", "pretrain"]) -> list[Path]:
+    """The Python files that a stage depends on by `dvc.yaml`, relative to that file's folder."""
+    stages = YAML(typ="safe", pure=True).load(_ROOT / "dvc.yaml")["stages"]
+    files: set[Path] = set()
+    for name in stages[stage]["deps"]:
+        path = _ROOT / name
+        if path.suffix == ".py":
+            files.add(path)
+        elif name.startswith(("pipeline/", "transformer/")):
+            files.update(path.rglob("*.py"))
+    return sorted(file.relative_to(_ROOT) for file in files)
+
+
+def _hash(
+    stage: Literal["train", "pretrain"],
+    config: TrainConfig,
+    params: Mapping[str, Any],
+    data: Iterable[Path],
+) -> str:
     facts = {
         "train": config.model_dump(exclude=_WITHOUT_EFFECT),
-        "model": model_config.model_dump(),
+        "params": params,
         "data": {
-            path.name: sha256_file(path)
-            for folder in folders
-            if folder.is_dir()
-            for path in sorted(folder.iterdir())
+            f"{place.name}/{path.relative_to(place)}": sha256_file(path)
+            for place in data
+            for path in sorted([place] if place.is_file() else place.glob("*"))
         },
-        "code": {file.as_posix(): sha256_file(_ROOT / file) for file in code_files()},
+        "code": {file.as_posix(): sha256_file(_ROOT / file) for file in code_files(stage)},
         "machine": _machine(config.device),
     }
     text = json.dumps(facts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARACTERS]
-
-
-def code_files() -> list[Path]:
-    """The Python files of `CODE`, relative to the folder that holds both packages."""
-    files: set[Path] = set()
-    for name in CODE:
-        path = _ROOT / name
-        files |= {path} if path.suffix == ".py" else set(path.rglob("*.py"))
-    return sorted(file.relative_to(_ROOT) for file in files)
 
 
 def _machine(device_name: str) -> dict[str, Any]:

@@ -13,11 +13,8 @@ import typer
 from pipeline.checkout import main_checkout
 from pipeline.resume_folder import InUseElsewhereError, hold_folder
 from pipeline.stop_signals import StopSignals
-from pipeline.train_identity import training_hash
 from pipeline.train_ranks import is_orphan
-from transformer.model.config import ModelConfig
 from transformer.training.capture import SavedState
-from transformer.training.config import TrainConfig
 from transformer.training.distributed import Ranks
 from transformer.training.state_store import StateStore
 from transformer.training.stopping import TrainingStopped
@@ -36,9 +33,7 @@ class Resumable(NamedTuple):
 
 
 @contextmanager
-def resumable(
-    config: TrainConfig, model_config: ModelConfig, ids: Path, ranks: Ranks
-) -> Iterator[Resumable]:
+def resumable(name: str, ranks: Ranks) -> Iterator[Resumable]:
     """Finds what an earlier process left of the same training, and keeps what this one leaves.
 
     TERM and Ctrl-C let the present step end, save, and leave with 143 or 130; a second one ends
@@ -46,10 +41,14 @@ def resumable(
     several ranks the first one has the folder; all stop where one is asked to, or lost its
     launcher.
 
+    Args:
+        name: of the training, as `pipeline.train_identity` makes it.
+        ranks: the processes that train.
+
     Raises:
         ValueError: the same training is running here already, or the ranks' trainings differ.
     """
-    name, parent = training_hash(config, model_config, ids), os.getppid()
+    parent = os.getppid()
     ranks.require_same(name, "params, data, code, versions or kinds of processor")
     with StopSignals() as stop, ExitStack() as stack:
 

@@ -12,7 +12,7 @@ from pipeline.recipes import load_recipe, recipe_name
 from pipeline.tracking.flattening import flatten
 
 # The sections that make a model. How it is used later may change, but a run's params can't.
-MODEL_SECTIONS = ("corpus", "clean", "vocab", "tokenize", "model", "train")
+MODEL_SECTIONS = ("corpus", "clean", "vocab", "tokenize", "pretrain", "model", "train")
 _MAX_DIFFERENCES = 6
 # A shorter name, such as `size`, says too little by itself.
 _MIN_NAME = 5
@@ -21,21 +21,24 @@ _MAX_CHARACTERS = 250
 
 
 def model_params(path: Path = PARAMS) -> dict[str, Any]:
-    """The sections of a params file that make a model."""
-    return {name: values for name, values in read_params(path).items() if name in MODEL_SECTIONS}
+    """The sections of a params file that make a model; `pretrain` where training begins with it."""
+    params = {name: values for name, values in read_params(path).items() if name in MODEL_SECTIONS}
+    if params.get("train", {}).get("initialise_from") is None:
+        params.pop("pretrain", None)
+    return params
 
 
 def name_run(path: Path = PARAMS) -> str:
     """Such as `phrasebook, learning_rate 0.002`; `params.yaml` where no recipe wrote the file.
 
-    What makes the model is told, other settings are not.
+    What makes the model is told, other settings are not; of pretraining its kind alone.
     """
     recipe = recipe_name(path)
     if recipe is None:
         return str(path)
     base = load_recipe(recipe)
     differences = list_differences(
-        flatten({name: base[name] for name in MODEL_SECTIONS}), flatten(model_params(path))
+        _told({name: base[name] for name in MODEL_SECTIONS}), _told(model_params(path))
     )
     words = [f"{key} {value}" for key, value in differences.items()]
     if len(words) > _MAX_DIFFERENCES:
@@ -60,6 +63,15 @@ def list_differences(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict
         return last if names[last] == 1 and len(last) >= _MIN_NAME else key
 
     return {shorten(key): _word(value) for key, value in different.items()}
+
+
+def _told(params: Mapping[str, Any]) -> dict[str, Any]:
+    section = "pretrain"  # it has a whole section `train` of its own
+    return {
+        key: value
+        for key, value in flatten(params).items()
+        if key == f"{section}.kind" or not key.startswith(f"{section}.")
+    }
 
 
 def _word(value: Any) -> str:

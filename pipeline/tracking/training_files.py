@@ -4,17 +4,18 @@ import csv
 import json
 from pathlib import Path
 
-from pipeline.paths import CLEAN, IDS, MANIFEST, RAW, REPORTS
+from pipeline.paths import CLEAN, IDS, MANIFEST, PRETRAINED, RAW, REPORTS
 from pipeline.tracking.curves import log_picture
 from pipeline.tracking.digests import dvc_digest
 from pipeline.tracking.flattening import numbers
-from pipeline.tracking.naming import name_run
+from pipeline.tracking.naming import model_params, name_run
 from pipeline.tracking.tables import log_table
 from pipeline.tracking.tracker import DatasetInput, Tracker
 from transformer.files import read_json
 from transformer.text.manifest import Manifest, read_manifest
 
 TRAIN_CURVE, VALID_CURVE = REPORTS / "train_curve.csv", REPORTS / "valid_curve.csv"
+_PRETRAINING = PRETRAINED / "manifest.json"
 _REJECTS = CLEAN / "rejects.jsonl"
 _DATA_REPORTS = ("clean.json", "clean_reasons.csv", "vocab.json", "tokenize.json")
 
@@ -25,7 +26,7 @@ def corpus_name() -> str:
 
 
 def describe_data(tracker: Tracker) -> None:
-    """The corpus with its checksums, and the ids that training reads."""
+    """The corpus with its checksums, the ids that training reads, the weights it begins with."""
     inputs = []
     origin = str(IDS)
     if MANIFEST.exists():
@@ -40,6 +41,8 @@ def describe_data(tracker: Tracker) -> None:
     if _REJECTS.exists():
         rows = [json.loads(line) for line in _REJECTS.read_text(encoding="utf-8").splitlines()]
         log_table(tracker, "data", "rejects", rows)
+    if "pretrain" in model_params() and _PRETRAINING.exists():
+        _describe_pretraining(tracker)
 
 
 def describe_training(tracker: Tracker) -> None:
@@ -63,6 +66,13 @@ def describe_outcome(tracker: Tracker) -> None:
         figures = read_json(REPORTS / "train.json")
         tracker.metrics(numbers(figures, "train"))
         tracker.tags({"num_parameters": str(figures["num_parameters"])})
+
+
+def _describe_pretraining(tracker: Tracker) -> None:
+    manifest = read_json(_PRETRAINING)
+    tracker.tags({"pretraining": manifest["kind"]})
+    tracker.files("pretraining", [_PRETRAINING])
+    tracker.metrics(numbers(manifest["summary"], "pretrain"))
 
 
 def _complete_curve(tracker: Tracker, path: Path, metric: str) -> None:

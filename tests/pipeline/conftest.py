@@ -1,5 +1,6 @@
 """A small training project, and real processes that train in it."""
 
+import json
 import os
 import re
 import shutil
@@ -7,13 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from pipeline.recipes import make_params
+from pipeline.recipes import load_recipe, make_params
 from transformer.files import sha256_file
 from transformer.text.ids import write_ids
 from transformer.text.tokenizer import TokenizerPair
@@ -36,7 +38,7 @@ def record(bar, row, speed):
     os.write(steps, f"{row.step} {time.time()}\\n".encode())
     on_log(bar, row, speed)
 ProgressBar.on_log = record
-sys.argv = ["pipeline", "train"]
+sys.argv[0] = "pipeline"
 from pipeline.__main__ import main
 main()
 """
@@ -54,12 +56,15 @@ def write_project(folder: Path, *changes: str) -> None:
         WordSpec(kind="word", boundary="sign", size=99, min_frequency=1),
         [source for source, _ in pairs],
     )
+    (folder / "models" / "tokenizer").mkdir(parents=True)
+    tokenizers = TokenizerPair(tokenizer, tokenizer)
+    tokenizers.save(folder / "models" / "tokenizer")
     (folder / "data" / "ids").mkdir(parents=True)
     write_ids(
         folder / "data" / "ids",
         pairs[50:],
         pairs[:50],
-        TokenizerPair(tokenizer, tokenizer),
+        tokenizers,
         99,
     )
     small = ["num_encoder_layers=1", "num_decoder_layers=1", "d_model=32", "d_ff=64", "num_heads=2"]
@@ -87,8 +92,9 @@ def going_on_from(printed: str) -> int:
 
 
 class Project:
-    """A folder to train in."""
+    """A folder to train in, by the command `stage`."""
 
+    stage = "train"
     save_every_seconds = SAVE_EVERY_SECONDS
     going_on_from = staticmethod(going_on_from)
 
@@ -98,9 +104,10 @@ class Project:
             write_project(folder, *changes)
 
     def start(
-        self, command: Sequence[str] = (sys.executable, "-c", DRIVER), path: Sequence[Path] = ()
+        self, command: Sequence[str] = (), path: Sequence[Path] = ()
     ) -> "subprocess.Popen[str]":
         """Starts a command, the driver above by default; `path` goes before Python's own."""
+        command = command or (sys.executable, "-c", DRIVER, self.stage)
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("MLFLOW", "DVC"))}
         return subprocess.Popen(
             command,
@@ -173,6 +180,19 @@ def project(whole, tmp_path) -> Project:
 @pytest.fixture(scope="session")
 def project_type() -> type[Project]:
     return Project
+
+
+@pytest.fixture(scope="session")
+def make_pretrain() -> Callable[..., str]:
+    """Makes a section `pretrain`, as a change for a recipe, with changes to its own `train`."""
+
+    def make(**train: Any) -> str:
+        section = {"kind": "masked", "share": 0.15, "next_sentence": False, "draws": 1, "seed": 1}
+        section["text"] = {"source": None, "target": None}
+        section["train"] = load_recipe("phrasebook")["train"] | train
+        return f"pretrain={json.dumps(section)}"
+
+    return make
 
 
 @pytest.fixture

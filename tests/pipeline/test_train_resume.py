@@ -16,6 +16,7 @@ import typer
 from pipeline import train_resume
 from pipeline.params import load_sections
 from pipeline.recipes import make_params
+from pipeline.train_identity import training_hash
 from pipeline.train_resume import resumable
 from transformer.model.config import ModelConfig
 from transformer.training.capture import SavedState
@@ -99,7 +100,10 @@ def saved_state(step: int) -> SavedState:
 
 
 def save_and_die(sections, *steps: int) -> Path:
-    with suppress(ZeroDivisionError), resumable(*sections, Ranks()) as (resume, folder):
+    with (
+        suppress(ZeroDivisionError),
+        resumable(training_hash(*sections), Ranks()) as (resume, folder),
+    ):
         for step in steps:
             resume.save(saved_state(step))
         raise ZeroDivisionError
@@ -109,13 +113,13 @@ def save_and_die(sections, *steps: int) -> Path:
 def test_the_newest_state_is_handed_on_until_training_is_through(sections, capsys):
     folder = save_and_die(sections, 1, 2, 3)
     assert folder.parent == sections[2].parent / ".state" / "train"
-    with resumable(*sections, Ranks()) as (resume, _):
+    with resumable(training_hash(*sections), Ranks()) as (resume, _):
         saved = resume.load()
     assert saved.step == 3
     assert saved.present["weights/w"].tolist() == [3.0, 3.0]
     assert re.search(r"Going on from step 3, saved as .*step-000000003", capsys.readouterr().err)
     assert not folder.exists()
-    with resumable(*sections, Ranks()) as (resume, _):
+    with resumable(training_hash(*sections), Ranks()) as (resume, _):
         assert resume.load() is None
     assert capsys.readouterr().err == ""
 
@@ -124,7 +128,7 @@ def test_a_damaged_state_is_named_and_the_one_before_it_handed_on(sections, caps
     folder = save_and_die(sections, 1, 2, 3)
     (newest,) = folder.glob("*/present-000000003*")
     newest.write_bytes(newest.read_bytes()[:-1])
-    with resumable(*sections, Ranks()) as (resume, _):
+    with resumable(training_hash(*sections), Ranks()) as (resume, _):
         assert resume.load().step == 2
     told = capsys.readouterr().err
     assert f"warning: {newest} is damaged" in told
@@ -135,7 +139,7 @@ def test_with_no_sound_state_training_starts_at_the_beginning_and_says_so(sectio
     folder = save_and_die(sections, 1, 2)
     for path in folder.glob("*/present-*"):
         path.write_bytes(b"")
-    with resumable(*sections, Ranks()) as (resume, _):
+    with resumable(training_hash(*sections), Ranks()) as (resume, _):
         assert resume.load() is None
     told = capsys.readouterr().err
     assert told.count("is damaged") == 2
@@ -146,9 +150,9 @@ def test_other_params_do_not_go_on_from_it(sections):
     save_and_die(sections, 1)
     train, model, ids = sections
     other = train.model_copy(update={"learning_rate": 0.1})
-    with resumable(other, model, ids, Ranks()) as (resume, _):
+    with resumable(training_hash(other, model, ids), Ranks()) as (resume, _):
         assert resume.load() is None
-    with resumable(*sections, Ranks()) as (resume, _):
+    with resumable(training_hash(*sections), Ranks()) as (resume, _):
         assert resume.load().step == 1
 
 
@@ -157,7 +161,7 @@ def test_an_experiment_keeps_its_state_in_the_main_checkout(sections, monkeypatc
     folder = save_and_die(sections, 1)
     assert folder.parent == tmp_path / ".state" / "train"
     monkeypatch.setenv("DVC_ROOT", str(tmp_path / ".dvc" / "tmp" / "exps" / "copy2"))
-    with resumable(*sections, Ranks()) as (resume, _):
+    with resumable(training_hash(*sections), Ranks()) as (resume, _):
         assert resume.load().step == 1
 
 
@@ -165,7 +169,7 @@ def test_a_full_disk_is_told_and_training_goes_on(sections, capsys, monkeypatch)
     def full(*_):
         raise OSError("No space left on device")
 
-    with resumable(*sections, Ranks()) as (resume, _):
+    with resumable(training_hash(*sections), Ranks()) as (resume, _):
         assert resume.load() is None
         resume.save(saved_state(1))
         monkeypatch.setattr(train_resume.StateStore, "save", full)
@@ -176,7 +180,7 @@ def test_a_full_disk_is_told_and_training_goes_on(sections, capsys, monkeypatch)
 def test_a_stop_tells_what_is_kept(sections, capsys):
 
     def stop(*steps: int) -> None:
-        with resumable(*sections, Ranks()) as (resume, _):
+        with resumable(training_hash(*sections), Ranks()) as (resume, _):
             for step in steps:
                 resume.save(saved_state(step))
             os.kill(os.getpid(), signal.SIGTERM)
@@ -197,7 +201,7 @@ def test_while_another_checkout_trains_the_same_nothing_is_kept(sections, capsys
         raise train_resume.InUseElsewhereError("process 1 runs the same training elsewhere")
 
     monkeypatch.setattr(train_resume, "hold_folder", in_use)
-    with resumable(*sections, Ranks()) as (resume, folder):
+    with resumable(training_hash(*sections), Ranks()) as (resume, folder):
         assert (resume.load(), resume.save, folder) == (None, None, None)
         assert not resume.is_stop_requested()
     assert "warning: process 1 runs the same training elsewhere" in capsys.readouterr().err

@@ -54,7 +54,8 @@ def test_without_files_the_pairs_are_read(tmp_path):
 
 
 def test_a_file_that_is_missing_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"more\.en"):
+    told = r"pretrain.text.target = 'more\.en': there is no such file in .*; put or link it there"
+    with pytest.raises(ValueError, match=told):
         read(tmp_path, None, "more.en")
 
 

@@ -36,7 +36,9 @@ class MonolingualFiles(Section):
         return name
 
 
-class _Pretraining(Section):
+class Pretraining(Section):
+    """What the objectives have in common."""
+
     text: MonolingualFiles
     # How it is trained; as the section `train`, and apart from it.
     train: TrainConfig
@@ -56,7 +58,7 @@ class _Pretraining(Section):
         return self
 
 
-class SpanCorruption(_Pretraining):
+class SpanCorruption(Pretraining):
     """For the whole model: spans of a sentence are cut out, and written by the decoder."""
 
     kind: Literal["spans"]
@@ -70,7 +72,7 @@ class SpanCorruption(_Pretraining):
     seed: int = Field(ge=0)
 
 
-class MaskedModelling(_Pretraining):
+class MaskedModelling(Pretraining):
     """For the encoder: tokens of a source sentence are masked, and named."""
 
     kind: Literal["masked"]
@@ -83,7 +85,7 @@ class MaskedModelling(_Pretraining):
     seed: int = Field(ge=0)
 
 
-class CausalModelling(_Pretraining):
+class CausalModelling(Pretraining):
     """For the decoder: the next token of a target sentence, without any source."""
 
     kind: Literal["causal"]

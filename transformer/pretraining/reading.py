@@ -49,6 +49,11 @@ def read_text(
         if file is None:
             sides[side] = _bare(ids.train, side)
         else:
+            if not (folder / file).is_file():
+                raise ValueError(
+                    f"pretrain.text.{side} = {file!r}: there is no such file in {folder}; put or "
+                    "link it there, or set it to null for that side of the training pairs"
+                )
             tokenizer: Tokenizer = getattr(tokenizers, side)
             sides[side] = list(_encode(folder / file, getattr(clean, side), tokenizer))
     return Text(**sides), Text(_bare(ids.valid, "source"), _bare(ids.valid, "target"))

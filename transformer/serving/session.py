@@ -11,13 +11,13 @@ from typing import Literal
 
 import onnxruntime
 
+from transformer.allocator import keep_freed_memory
+
 Provider = Literal["auto", "cpu", "cuda"]
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
-# The largest block that glibc takes from its heap, and how much of it may lie free at the end.
-_HEAP_BLOCK_BYTES = 32 << 20
+# Of freed memory, for sessions that may run side by side.
 _KEPT_BYTES = 256 << 20
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 TWO_PACKAGES = (
     "onnxruntime and onnxruntime-gpu are both installed; they overwrite each other's files, and "
     "CUDA is lost. Repair it: pip uninstall --yes onnxruntime onnxruntime-gpu, "
@@ -114,7 +114,7 @@ def _open(
         # Such a session may run several batches side by side, which onnxruntime's own allocator
         # slows down, by a quarter where batches are small.
         options.enable_cpu_mem_arena = False
-        _keep_freed_memory()
+        keep_freed_memory(_KEPT_BYTES)
     wanted = [PROVIDERS["cpu"]] if provider == "cpu" else [PROVIDERS["cuda"], PROVIDERS["cpu"]]
     try:
         # On a CPU the fused sum and norm takes several times as long as the two.
@@ -125,15 +125,6 @@ def _open(
         raise ValueError(
             f"onnxruntime {onnxruntime.__version__} can't open {path}: {error}"
         ) from error
-
-
-def _keep_freed_memory() -> None:
-    # Else glibc gives large blocks back at once, and gets them again page by page and zeroed.
-    if sys.platform == "linux":
-        library = ctypes.CDLL(None)
-        if hasattr(library, "mallopt"):
-            library.mallopt(_M_MMAP_THRESHOLD, _HEAP_BLOCK_BYTES)
-            library.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
 def _find_cuda_problem() -> str | None:

@@ -1,15 +1,15 @@
 """Where training runs: device, precision, threads, memory allocation."""
 
-import ctypes
 import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
-# The largest block that glibc lets come from its heap rather than from a fresh mapping.
-_HEAP_BLOCK_BYTES = 32 << 20
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+from transformer.allocator import keep_freed_memory
+
+# The most that glibc's allocator can be told to keep.
+_KEPT_BYTES = 2**31 - 1
 
 
 def choose_device(name: str, section: str = "train") -> torch.device:
@@ -54,8 +54,7 @@ def tune_process(num_threads: int | None, num_processes: int = 1) -> None:
     - `num_threads` CPU threads; if None, what PyTorch chooses, or, where `num_processes` train on
       this machine, an equal share of the cores;
     - numbers below the normal range count as zero: they are a hundred times slower to work with;
-    - freed memory is kept for the next step instead of going back to the system, which would
-      hand it out again page by page and zeroed (glibc only);
+    - freed memory is kept for the next step (`keep_freed_memory`);
     - float32 products on a GPU may use TF32.
     """
     if num_threads is None and num_processes > 1:
@@ -65,11 +64,7 @@ def tune_process(num_threads: int | None, num_processes: int = 1) -> None:
         torch.set_num_threads(num_threads)
     torch.set_flush_denormal(True)
     torch.set_float32_matmul_precision("high")
-    if sys.platform == "linux":
-        allocator = ctypes.CDLL(None)
-        if hasattr(allocator, "mallopt"):
-            allocator.mallopt(_M_MMAP_THRESHOLD, _HEAP_BLOCK_BYTES)
-            allocator.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
+    keep_freed_memory(_KEPT_BYTES)
 
 
 def _num_cores() -> int:

@@ -32,6 +32,15 @@ def test_a_name_is_the_recipe_with_what_differs(changes, name):
     assert name_run() == name
 
 
+def test_pretraining_is_told_where_training_begins_with_it(make_pretrain):
+    changes = [make_pretrain(seed=2)]
+    Path("params.yaml").write_text(make_params("phrasebook", changes))
+    assert name_run() == "phrasebook"
+    changes += ["train.initialise_from=pretrained"]
+    Path("params.yaml").write_text(make_params("phrasebook", changes))
+    assert name_run() == "phrasebook, pretrain.kind masked, initialise_from pretrained"
+
+
 def test_an_edit_by_hand_is_told_too():
     path = Path("params.yaml")
     text = make_params("multi30k-de-en-small", ["train.seed=5"])

@@ -1,9 +1,12 @@
 """What a training tells MLflow while it runs, and when it ends."""
 
+import json
 import math
+from pathlib import Path
 
 import pytest
 
+from pipeline.recipes import make_params
 from pipeline.tracking.training import TrackingReporter, track_training
 from transformer.training.reporting import Speed, TrainRow, ValidRow
 from transformer.training.stopping import TrainingStopped
@@ -71,6 +74,25 @@ def test_steps_that_were_lost_with_the_process_come_from_the_curves(project):
     (run,) = project.runs()
     history = project.history(run.info.run_id, "train_loss")
     assert sorted(history) == [(10, 2.5), (20, 5.0), (30, 7.5)]
+
+
+@pytest.mark.parametrize("start", ["null", "pretrained"])
+def test_pretraining_is_told_where_training_begins_with_it(project, make_pretrain, start):
+    changes = [make_pretrain(seed=2), f"train.initialise_from={start}"]
+    Path("params.yaml").write_text(make_params("phrasebook", changes))
+    manifest = {"kind": "masked", "summary": {"steps": 7, "valid_perplexity": 9.5}}
+    Path("models/pretrained").mkdir(parents=True)
+    Path("models/pretrained/manifest.json").write_text(json.dumps(manifest))
+    with track_training() as reporter:
+        train(reporter, 10)
+    (run,) = project.runs()
+    told = (
+        run.data.tags.get("pretraining"),
+        run.data.params.get("pretrain.train.seed"),
+        run.data.metrics.get("pretrain.valid_perplexity"),
+        "pretraining" in project.artifacts(run.info.run_id),
+    )
+    assert told == (("masked", "2", 9.5, True) if start == "pretrained" else (None,) * 3 + (False,))
 
 
 def refuse() -> None:

@@ -1,0 +1,90 @@
+"""A pretraining that is killed goes on with the same command, as a training does."""
+
+import signal
+
+import pytest
+
+from pipeline.params import load_sections
+from pipeline.recipes import make_params
+from pipeline.train_identity import pretraining_hash
+from transformer.files import sha256_file
+from transformer.model.config import ModelConfig
+from transformer.pretraining.config import PretrainConfig
+from transformer.text.clean_config import CleanConfig
+
+
+def pretrained(project):
+    folder = project.folder / "models" / "pretrained"
+    return {path.name: sha256_file(path) for path in folder.iterdir()}
+
+
+def test_killed_and_stopped_it_ends_as_if_it_ran_through(make_project, make_pretrain):
+    train = {"batch_tokens": 256, "max_steps": 300, "log_every_steps": 1, "num_threads": 1}
+    train |= {
+        "device": "cpu",
+        "save_every_seconds": 0.1,
+        "schedule": {"kind": "constant", "warmup_steps": 20},
+    }
+    whole, project = (make_project(name, make_pretrain(**train)) for name in ("whole", "stopped"))
+    whole.stage = project.stage = "pretrain"
+    assert "Going on" not in whole.finish()
+
+    process = project.start()
+    project.wait_for_steps(process, 60)
+    process.kill()
+    printed, _ = process.communicate()
+    assert process.returncode == -signal.SIGKILL, "it ended before it was killed"
+    assert not (project.folder / "models" / "pretrained").exists()
+
+    process = project.start()
+    project.wait_for_steps(process, 60)
+    process.terminate()
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 143, printed
+    assert 0 < project.going_on_from(printed) <= 60
+    stopped_at = project.steps()[-1][0]
+    assert f"the same command goes on from step {stopped_at}." in printed
+
+    assert project.going_on_from(project.finish()) == stopped_at
+    assert pretrained(project) == pretrained(whole)
+    assert not list((project.folder / ".state" / "train").iterdir())
+
+
+@pytest.fixture
+def hash_of(tmp_path, make_pretrain):
+    text = tmp_path / "more.fr"
+    text.write_text("oui\n")
+
+    def make(*changes):
+        path = tmp_path / "params.yaml"
+        path.write_text(make_params("phrasebook", [make_pretrain(device="cpu"), *changes]))
+        config, model, clean = load_sections(
+            ("pretrain", PretrainConfig), ("model", ModelConfig), ("clean", CleanConfig), path=path
+        )
+        return pretraining_hash(config, model, clean, [text])
+
+    return make
+
+
+def test_the_same_pretraining_has_one_name(hash_of):
+    changed = hash_of("pretrain.train.save_every_seconds=1", "train.seed=2", "search.beam_size=7")
+    assert hash_of() == hash_of() == changed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "pretrain.share=0.2",
+        "pretrain.train.seed=2",
+        "model.dropout=0.2",
+        "clean.source.lowercase=false",
+    ],
+)
+def test_other_params_are_another_pretraining(hash_of, change):
+    assert hash_of(change) != hash_of()
+
+
+def test_other_text_is_another_pretraining(hash_of, tmp_path):
+    before = hash_of()
+    (tmp_path / "more.fr").write_text("non\n")
+    assert hash_of() != before
