@@ -123,7 +123,7 @@ def test_results_that_came_back_replace_the_figures(synced):
         write_lock()
         assert sync()[0] == 0
     (run,) = synced.runs()
-    assert run.data.metrics["test.bleu"] == 40.5
+    assert run.data.metrics["test.bleu"] == run.data.metrics["bleu"] == 40.5
     assert synced.history(run.info.run_id, "test.bleu") == [(0, 40.5), (0, 41.5), (0, 40.5)]
 
 
