@@ -50,7 +50,7 @@ def find_training(name: str) -> Training:
                         f"{name}: no {REPORTS}/{file} there, so nothing was trained; `dvc repro "
                         "train` or `dvc exp run` does that"
                     )
-                curves |= _parse(text)
+                curves |= parse_curves(text)
             return Training(name, curves)
     histories = read_histories(name, CURVES)
     if histories is None:
@@ -58,6 +58,14 @@ def find_training(name: str) -> Training:
     if not histories:
         raise ResultsError(f"{name}: this MLflow run has no curves")
     return Training(name, {key: Curve(*history) for key, history in histories.items()})
+
+
+def parse_curves(text: str) -> dict[str, Curve]:
+    """What `train` writes to `reports/*_curve.csv`, by column."""
+    rows = list(csv.DictReader(io.StringIO(text)))
+    names = [name for name in rows[0] if name != "step"] if rows else []
+    steps = [int(row["step"]) for row in rows]
+    return {name: Curve(steps, [float(row[name]) for row in rows]) for name in names}
 
 
 # Title; for each line of a panel its curve, its style and what it is called; logarithmic or not.
@@ -109,10 +117,3 @@ def _draw(axes: Any, curve: Curve | None, style: str, colour: str) -> None:
     if curve is not None:
         marker = "." if len(curve.steps) <= _MAX_MARKERS and style == "-" else ""
         axes.plot(curve.steps, curve.values, ls=style, color=colour, marker=marker)
-
-
-def _parse(text: str) -> dict[str, Curve]:
-    rows = list(csv.DictReader(io.StringIO(text)))
-    names = [name for name in rows[0] if name != "step"] if rows else []
-    steps = [int(row["step"]) for row in rows]
-    return {name: Curve(steps, [float(row[name]) for row in rows]) for name in names}

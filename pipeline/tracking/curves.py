@@ -1,14 +1,9 @@
 """The curves of a training as a picture among its run's artefacts."""
 
-import csv
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipeline.tracking.tracker import Tracker
-
-if TYPE_CHECKING:
-    from pipeline.experiments.curves import Curve
 
 
 def log_picture(tracker: Tracker, name: str, *files: Path) -> None:
@@ -16,20 +11,11 @@ def log_picture(tracker: Tracker, name: str, *files: Path) -> None:
     present = [file for file in files if file.exists()]
     if tracker.has_failed or not present:
         return
-    from pipeline.experiments.curves import Training, draw_trainings
+    from pipeline.experiments.curves import Training, draw_trainings, parse_curves
 
-    curves = {key: curve for file in present for key, curve in _read(file).items()}
+    texts = [file.read_text(encoding="utf-8") for file in present]
+    curves = {key: curve for text in texts for key, curve in parse_curves(text).items()}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "curves.png"
         draw_trainings([Training(name, curves)], path)
         tracker.files("curves", [path])
-
-
-def _read(file: Path) -> "dict[str, Curve]":
-    from pipeline.experiments.curves import Curve
-
-    with file.open(newline="", encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
-    steps = [int(row["step"]) for row in rows]
-    names = [name for name in rows[0] if name != "step"] if rows else []
-    return {name: Curve(steps, [float(row[name]) for row in rows]) for name in names}
