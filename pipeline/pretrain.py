@@ -52,11 +52,12 @@ def pretrain() -> None:
             for name, value in model_weights(result.model).items()
             if task.is_handed_on(name)
         }
+        measures = task.measure(result.model)
         manifest = {
             "kind": config.kind,
             "tokenizer_sha256": ids.meta.tokenizer_sha256,
             "num_sequences": len(task.ids.train),
-            "summary": result.summary,
+            "summary": result.summary | measures,
             "valid_curve": [row._asdict() for row in result.valid_rows],
         }
         save_pretrained(PRETRAINED, weights, manifest)
@@ -65,3 +66,5 @@ def pretrain() -> None:
         f"validation perplexity {result.summary['valid_perplexity']:.2f}, "
         f"{len(weights)} tensors are handed on. -> {PRETRAINED}"
     )
+    if "next_sentence_accuracy" in measures:
+        typer.echo(f"Whether a sentence follows: {measures['next_sentence_accuracy']:.4f} right")

@@ -135,6 +135,19 @@ def test_answers_on_following_sentences_stand_at_the_start_mark(model_config):
     assert answers.count(follows) == pytest.approx(len(answers) / 2, abs=2)
 
 
+def test_answers_are_counted_as_one_by_one_at_the_start_mark(model_config, model):
+    task = task_of("masked", model_config, next_sentence=True)
+    size, follows, does_not = task.ids.meta.source_vocab_size, SIZE + 1, SIZE + 2
+    net = model(task).eval()
+    right = []
+    for source, labels in pairs_of(task.ids.valid):
+        logits = net.projection(net.encode(torch.tensor(source[None] % size).long(), None)[0, 0])
+        right.append((logits[follows] > logits[does_not]).item() == (labels[0] == follows))
+    assert 0 < sum(right) < len(right)
+    assert task.measure(net) == {"next_sentence_accuracy": round(np.mean(right), 6)}
+    assert task_of("masked", model_config).measure(net) == {}
+
+
 def test_causal_states_are_those_of_the_decoder_alone(model_config, model):
     task = task_of("causal", model_config)
     for (source, target), ids in zip(pairs_of(task.ids.train), TEXT.target, strict=True):

@@ -17,7 +17,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.pretraining.config import CausalModelling, MaskedModelling, SpanCorruption
 from transformer.pretraining.decoder import decode_alone
-from transformer.pretraining.following import pair_lines
+from transformer.pretraining.following import pair_lines, share_answered_right
 from transformer.pretraining.masking import mask_tokens
 from transformer.pretraining.memory import MemoryPairs
 from transformer.pretraining.spans import corrupt_spans
@@ -44,6 +44,8 @@ class Task(NamedTuple):
     forward: Callable[[Transformer, Batch], Tensor]
     # Whether a weight of that name learns something that the translator can use.
     is_handed_on: Callable[[str], bool]
+    # What a pretrained model, in evaluation mode, is measured by beside its loss.
+    measure: Callable[[Transformer], dict[str, float]] = lambda model: {}
 
 
 def make_task(
@@ -143,7 +145,14 @@ def _masked(
         meta, source_vocab_size=larger, target_vocab_size=larger, target=marks, joint=True
     )
     ids = _ids(pairs(train.source, 0, config.draws), pairs(valid.source, 1, 1), meta)
-    return Task(ids, _hidden_where_asked, _is_of_encoder)
+
+    def measure(model: Transformer) -> dict[str, float]:
+        if not config.next_sentence:
+            return {}
+        share = share_answered_right(model, _hidden_where_asked, ids.valid, meta, follows, does_not)
+        return {"next_sentence_accuracy": round(share, 6)}
+
+    return Task(ids, _hidden_where_asked, _is_of_encoder, measure)
 
 
 def _causal(meta: IdsMeta, train: Text, valid: Text, model: ModelConfig) -> Task:
