@@ -49,8 +49,9 @@ test-all: lint
 ui: setup
 	python -m pipeline ui --port $(PORT)
 
-# The experiments of the last commit, the best first.
+# The experiments of the last commit, the best first; a pipe or a file gets all columns.
 experiments: setup
+	test -t 1 || export COLUMNS=$${COLUMNS:-160}; \
 	dvc exp show --no-pager --only-changed --sort-by bleu --sort-order desc --drop $(ASIDE)
 
 sweep: setup

@@ -51,11 +51,19 @@ def take_weights(
 
 
 def describe_taken(report: list[Taken]) -> str:
-    """The report for people: what was not taken whole, then the sum."""
+    """The report for people: what was not taken whole, then the sum.
+
+    Tensors that were left alone for one reason share a line under the longest name that they have
+    in common, such as that of a whole layer.
+    """
+    groups: dict[str, list[Taken]] = {}
+    for taken in report:
+        if taken.num_taken < taken.num_values:
+            groups.setdefault(_group(taken, report), []).append(taken)
     lines = [
-        f"{taken.name}: {taken.num_taken:,} of {taken.num_values:,} values ({taken.reason})"
-        for taken in report
-        if taken.num_taken < taken.num_values
+        f"{name}: {sum(taken.num_taken for taken in group):,} of "
+        f"{sum(taken.num_values for taken in group):,} values ({group[0].reason})"
+        for name, group in groups.items()
     ]
     whole = sum(taken.num_taken == taken.num_values for taken in report)
     taken_values, values = (
@@ -65,6 +73,17 @@ def describe_taken(report: list[Taken]) -> str:
         f"{whole} of {len(report)} tensors taken whole, {taken_values:,} of {values:,} values"
     )
     return "\n".join(lines)
+
+
+def _group(taken: Taken, report: list[Taken]) -> str:
+    """The shortest leading part of a name under which all tensors were left alone alike."""
+    parts = taken.name.split(".")
+    for end in range(1, len(parts)):
+        name = ".".join(parts[:end])
+        below = [one for one in report if one.name.startswith(f"{name}.")]
+        if all((one.num_taken, one.reason) == (0, taken.reason) for one in below):
+            return name
+    return taken.name
 
 
 def _is_by_token(name: str) -> bool:
