@@ -38,6 +38,8 @@ def test_processes_share_the_cores_unless_told_otherwise(
     monkeypatch.setattr(device, "_num_cores", lambda: 8)
     for other in ("set_flush_denormal", "set_float32_matmul_precision"):
         monkeypatch.setattr(torch, other, lambda _: None)
-    monkeypatch.setattr(device.ctypes, "CDLL", lambda _: None)  # no allocator to tune
+    kept = []
+    monkeypatch.setattr(device, "keep_freed_memory", kept.append)
     device.tune_process(num_threads, num_processes)
     assert threads == set_to
+    assert len(kept) == 1
