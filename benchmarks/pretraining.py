@@ -3,6 +3,7 @@
 python -m benchmarks.pretraining --help
 """
 
+import csv
 import json
 import os
 import random
@@ -15,8 +16,10 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from benchmarks.machine import describe_commit, describe_machine
 from pipeline.paths import MONOLINGUAL
 from transformer.decoding.scores import compare_bleu, score_bleu
+from transformer.files import read_json, write_json
 from transformer.text.corpus import Pair, part_path, read_pairs
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +28,8 @@ AFTER = ("pretrain", "train", "evaluate")
 OBJECTIVES = {
     "none": "kind: none",
     "spans": "kind: spans, share: 0.15, mean_span: 3, num_sentinels: 32, draws: 1, seed: 1",
+    # Half of a sentence, as in MASS (Song et al. 2019, arXiv:1905.02450).
+    "half": "kind: spans, share: 0.5, mean_span: 3, num_sentinels: 32, draws: 1, seed: 1",
     "masked": "kind: masked, share: 0.15, next_sentence: false, draws: 2, seed: 1",
     "causal": "kind: causal",
 }
@@ -42,6 +47,14 @@ class Row(NamedTuple):
     high: float
 
 
+class Outcome(NamedTuple):
+    """What came of one objective, before it is compared."""
+
+    seconds: dict[str, float]  # by stage
+    translations: list[str]
+    references: list[str]
+
+
 def main(
     folder: Annotated[Path, typer.Option(help="Where it works; made, and kept.")],
     recipe: Annotated[str, typer.Option(help="Whose corpus is taken.")] = "anki-fr-en",
@@ -52,10 +65,16 @@ def main(
         5000
     ),
     pretraining_epochs: Annotated[int, typer.Option(min=1)] = 2,
+    pretraining_rate: Annotated[
+        float | None, typer.Option(help="Its learning rate; by default the recipe's.")
+    ] = None,
     objectives: Annotated[str, typer.Option(help="Comma-separated.")] = ",".join(OBJECTIVES),
     output: Annotated[Path | None, typer.Option(help="Markdown.")] = None,
 ) -> None:
-    """Train on a few pairs after each objective, score on the recipe's test set, print a table."""
+    """Train on a few pairs after each objective, score on the recipe's test set, print a table.
+
+    What an objective gave is kept in the folder; the same command goes on after the last one.
+    """
     chosen = [name.strip() for name in objectives.split(",")]
     if unknown := sorted(set(chosen) - set(OBJECTIVES)) or "none" not in chosen:
         raise typer.BadParameter(f"{unknown}: none, and any of {', '.join(OBJECTIVES)}")
@@ -69,16 +88,15 @@ def main(
     rows: list[Row] = []
     baseline: list[str] = []
     for name in ["none", *(name for name in chosen if name != "none")]:
-        section = pretrain_section(folder, name, pretraining_epochs)
+        section = pretrain_section(folder, name, pretraining_epochs, pretraining_rate)
         start = "null" if name == "none" else "pretrained"
         every = [f"corpus={corpus}", f"pretrain={section}", f"train.initialise_from={start}"]
         write_params(folder, recipe, [*changes, *every])
-        seconds = run(folder, AFTER)
-        translations, references = read_translations(folder)
-        baseline = baseline or translations
-        rows.append(judge(name, translations, baseline, references, seconds))
+        outcome = run_or_recall(folder, name)
+        baseline = baseline or outcome.translations
+        rows.append(judge(name, outcome, baseline))
         typer.echo(f"{name}: BLEU {rows[-1].bleu:.2f}", err=True)
-    table = write_table(rows, recipe, pairs)
+    table = f"{write_table(rows, recipe, pairs)}\n{describe_machine()}; {describe_commit()}\n"
     typer.echo(table)
     if output is not None:
         output.write_text(table, encoding="utf-8")
@@ -121,7 +139,7 @@ def divide(folder: Path, recipe: str, num_pairs: int) -> str:
     )
 
 
-def pretrain_section(folder: Path, name: str, num_epochs: int) -> str:
+def pretrain_section(folder: Path, name: str, num_epochs: int, rate: float | None) -> str:
     """The section `pretrain` of an objective: as the recipe trains, on the text left over."""
     if name == "none":
         return "{kind: none}"
@@ -130,6 +148,8 @@ def pretrain_section(folder: Path, name: str, num_epochs: int) -> str:
         "label_smoothing": 0.0, "early_stopping_patience": None, "average_checkpoints": 1,
         "validate_every_steps": None,
     }  # fmt: skip
+    if rate is not None:
+        train["learning_rate"] = rate
     files = "{source: source, target: target}"
     return f"{{{OBJECTIVES[name]}, text: {files}, train: {json.dumps(train)}}}"
 
@@ -163,23 +183,26 @@ def run(folder: Path, stages: Sequence[str]) -> dict[str, float]:
     return seconds
 
 
-def read_translations(folder: Path) -> tuple[list[str], list[str]]:
-    """Translations and references of the stage `evaluate`."""
-    import csv
-
+def run_or_recall(folder: Path, name: str) -> Outcome:
+    """What an objective gives with the params that lie in the folder, run unless it was before."""
+    params, path = (folder / "params.yaml").read_text(encoding="utf-8"), folder / f"{name}.json"
+    if path.exists():
+        kept = read_json(path)
+        if kept["params"] == params:
+            return Outcome(**kept["outcome"])
+    seconds = run(folder, AFTER)
     with (folder / "reports/translations.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    return [row["translation"] for row in rows], [row["reference"] for row in rows]
+    outcome = Outcome(
+        seconds, [row["translation"] for row in rows], [row["reference"] for row in rows]
+    )
+    write_json(path, {"params": params, "outcome": outcome._asdict()})
+    return outcome
 
 
-def judge(
-    name: str,
-    translations: Sequence[str],
-    baseline: Sequence[str],
-    references: Sequence[str],
-    seconds: dict[str, float],
-) -> Row:
+def judge(name: str, outcome: Outcome, baseline: Sequence[str]) -> Row:
     """One row of the table; `baseline` are the translations without pretraining."""
+    seconds, translations, references = outcome
     difference = compare_bleu(
         translations, baseline, references, bleu_tokenizer="13a", num_bootstrap=1000
     )

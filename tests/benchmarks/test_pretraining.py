@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from benchmarks.pretraining import divide, judge, main, write_table
+from benchmarks.pretraining import AFTER, Outcome, divide, judge, main, write_table
 from transformer.text.corpus import write_pairs
 
 PAIRS = [(f"source {n}", f"target {n}") for n in range(50)]
@@ -40,8 +40,9 @@ def test_text_that_is_left_over_has_no_translation_in_it(tmp_path):
 def test_a_row_tells_the_difference_from_no_pretraining():
     references = ["the cat sleeps in the house .", "a dog eats the bread today ."]
     seconds = {"pretrain": 60.0, "train": 120.0, "evaluate": 1.0}
-    none = judge("none", ["the cat", "a dog"], ["the cat", "a dog"], references, seconds)
-    best = judge("spans", references, ["the cat", "a dog"], references, seconds)
+    baseline = ["the cat", "a dog"]
+    none = judge("none", Outcome(seconds, baseline, references), baseline)
+    best = judge("spans", Outcome(seconds, references, references), baseline)
     assert (none.difference, none.low, none.high) == (0, 0, 0)
     assert best.bleu == pytest.approx(100)
     assert best.difference == pytest.approx(best.bleu - none.bleu)
@@ -55,7 +56,10 @@ def test_a_row_tells_the_difference_from_no_pretraining():
 def test_the_whole_experiment_in_small(tmp_path, capsys, monkeypatch):
     """Stages run in this process, which saves the start of one for each."""
 
+    ran = []
+
     def run_here(folder, stages):
+        ran.append(stages)
         monkeypatch.chdir(folder)
         for stage in stages:
             getattr(import_module(f"pipeline.{stage}"), stage)()
@@ -72,9 +76,18 @@ def test_the_whole_experiment_in_small(tmp_path, capsys, monkeypatch):
         "train.schedule.warmup_steps=1", "evaluate.num_bootstrap=40", "search.beam_size=1",
         "evaluate.num_attention_plots=0",
     ]  # fmt: skip
-    main(tmp_path, change=changes, pairs=60, pretraining_epochs=1, objectives="none,spans")
+    settings = {"change": changes, "pairs": 60, "pretraining_epochs": 1, "pretraining_rate": 0.002}
+    main(tmp_path, objectives="none,spans", **settings)
     rows = [line for line in capsys.readouterr().out.split("\n") if line.startswith("| ")]
     assert [row.split(" | ")[0] for row in rows] == ["| pretraining", "| none", "| spans"]
     manifest = json.loads((tmp_path / "models/pretrained/manifest.json").read_text())
     assert manifest["kind"] == "spans"
     assert manifest["num_sequences"] == 120  # 60 sentences of each side, without translations
+    before = len(ran)
+    main(tmp_path, objectives="none,spans,causal", **settings)
+    again = [line for line in capsys.readouterr().out.split("\n") if line.startswith("| ")]
+    assert again[:3] == rows
+    assert [stages for stages in ran[before:] if "train" in stages] == [AFTER]
+    assert (
+        json.loads((tmp_path / "models/pretrained/manifest.json").read_text())["kind"] == "causal"
+    )
