@@ -45,6 +45,8 @@ def model_maker() -> Callable[..., Any]:
             "activation": "relu",
             "scale_embeddings": True,
             "tie_embeddings": "none",
+            "embedding_dropout": None,
+            "initial_weights": "xavier",
         }
         torch.manual_seed(seed)
         config = ModelConfig(**(values | changes))

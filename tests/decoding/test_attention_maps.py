@@ -29,6 +29,8 @@ def make_model(norm: str) -> Transformer:
         activation="relu",
         scale_embeddings=True,
         tie_embeddings="none",
+        embedding_dropout=None,
+        initial_weights="xavier",
     )
     return Transformer(config, 20, 20).eval()
 

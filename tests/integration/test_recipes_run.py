@@ -57,6 +57,15 @@ CHANGES = {
     "toy-en-zh": [],
     "wmt14-de-en": [*SMALL_MODEL, *BRIEF, *WMT, f"vocab.joint={SMALL_BPE}"],
     "wmt14-de-en-modern": [*SMALL_MODEL, *BRIEF, *WMT, f"vocab.joint={SMALL_BPE}"],
+    "wmt14-de-en-pretrained": [
+        *SMALL_MODEL,
+        *BRIEF,
+        *WMT,
+        f"vocab.joint={SMALL_BPE}",
+        "pretrain.train.max_steps=4",
+        "pretrain.train.validate_every_steps=2",
+        "pretrain.train.schedule.warmup_steps=2",
+    ],
 }
 
 

@@ -26,6 +26,8 @@ CONFIG = {
     "activation": "relu",
     "scale_embeddings": True,
     "tie_embeddings": "none",
+    "embedding_dropout": None,
+    "initial_weights": "xavier",
 }
 VOCABULARY = 11
 
@@ -171,6 +173,46 @@ def test_every_parameter_gets_a_gradient(batch):
     model(source, mask, target).logsumexp(-1).sum().backward()
     without = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     assert without == []
+
+
+def linear_layers(initial_weights):
+    """Each kind of linear layer of a wide model: its weight [out, in] and its bias."""
+    torch.manual_seed(0)
+    config = CONFIG | {"d_model": 64, "d_ff": 256, "initial_weights": initial_weights}
+    model = Transformer(ModelConfig(**config), VOCABULARY, VOCABULARY)
+    layer = model.decoder[0]
+    fused = layer.self_attention.query_key_value
+    queries = zip(fused.weight.chunk(3), fused.bias.chunk(3), strict=True)
+    others = layer.feed_forward.inner, layer.feed_forward.outer, model.projection
+    return [*queries, *((module.weight, module.bias) for module in others)]
+
+
+def is_uniform(values, bound):
+    """Whether many values spread evenly over -bound to bound."""
+    fills = values.abs().max() <= bound and values.abs().max() > 0.9 * bound
+    return fills and values.std().item() == pytest.approx(bound / 3**0.5, rel=0.15)
+
+
+def test_xaviers_weights_depend_on_both_widths_and_biases_begin_at_zero():
+    for weight, bias in linear_layers("xavier"):
+        assert is_uniform(weight, (6 / sum(weight.shape)) ** 0.5)
+        assert not bias.any()
+
+
+def test_torchs_weights_and_biases_depend_on_the_inputs_alone():
+    for weight, bias in linear_layers("torch"):
+        assert is_uniform(weight, weight.shape[1] ** -0.5)
+        assert bias.any()
+        assert bias.abs().max() <= weight.shape[1] ** -0.5
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.5, None])
+def test_embeddings_have_a_dropout_of_their_own_or_that_of_the_sublayers(rate):
+    model = make_model(dropout=0.25, embedding_dropout=rate, positions="none").train()
+    expected = 0.25 if rate is None else rate
+    for embedding in (model.source_embedding, model.target_embedding):
+        dropped = embedding(torch.zeros(1, 2000, dtype=torch.int64)) == 0
+        assert dropped.float().mean().item() == pytest.approx(expected, abs=0.02)
 
 
 def test_parameters_of_the_wmt14_tutorial_count_76_million():

@@ -81,6 +81,8 @@ def model_config() -> ModelConfig:
         activation="relu",
         scale_embeddings=True,
         tie_embeddings="all",
+        embedding_dropout=None,
+        initial_weights="xavier",
     )
 
 

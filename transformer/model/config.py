@@ -15,8 +15,10 @@ class ModelConfig(Section):
     d_model: int = Field(ge=1)
     num_heads: int = Field(ge=1)
     d_ff: int = Field(ge=1)
-    # On embeddings, and on every sublayer's output before it is added to the residual.
+    # On every sublayer's output before it is added to the residual.
     dropout: float = Field(ge=0, lt=1)
+    # On embeddings with their positions (2017, section 5.4); None: as `dropout`.
+    embedding_dropout: float | None = Field(ge=0, lt=1)
     # On the attention weights.
     attention_dropout: float = Field(ge=0, lt=1)
     # pre: inside each residual branch, with a final norm per stack. post: after each addition.
@@ -33,6 +35,10 @@ class ModelConfig(Section):
     scale_embeddings: bool
     # output: target embedding = output projection. all: source embedding too (joint vocabulary).
     tie_embeddings: Literal["none", "output", "all"]
+    # Of linear layers. xavier: uniform within sqrt(6 / (inputs + outputs)), no biases (Glorot and
+    # Bengio 2010). torch: what torch.nn.Linear begins with, uniform within 1 / sqrt(inputs),
+    # biases too.
+    initial_weights: Literal["xavier", "torch"]
 
     @model_validator(mode="after")
     def _heads_divide_width(self) -> Self:

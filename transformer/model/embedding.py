@@ -22,7 +22,8 @@ class Embedding(nn.Module):
         self.tokens = nn.Embedding(vocab_size, config.d_model)
         self.scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
         self.max_positions = config.max_positions
-        self.dropout = Dropout(config.dropout)
+        rate = config.embedding_dropout
+        self.dropout = Dropout(config.dropout if rate is None else rate)
         if config.positions == "learned":
             self.positions = nn.Parameter(torch.empty(config.max_positions, config.d_model))
         elif config.positions == "sinusoidal":

@@ -137,7 +137,7 @@ class Transformer(nn.Module):
     @torch.no_grad()
     def _initialise(self) -> None:
         for name, module in self.named_modules():
-            if isinstance(module, nn.Linear):
+            if isinstance(module, nn.Linear) and self.config.initial_weights == "xavier":
                 # The fused projection is three square matrices: each gets its own bounds.
                 for block in module.weight.chunk(3 if name.endswith("query_key_value") else 1):
                     nn.init.xavier_uniform_(block)
