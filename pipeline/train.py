@@ -37,6 +37,7 @@ def train(
     from transformer.training.profiling import profile_training
     from transformer.training.reporting import ProgressBar, write_curve
     from transformer.training.trainer import AFRESH, Trainer, train_model
+    from transformer.training.validation import count_too_long
 
     with joined_ranks() as ranks:
         model_config, config = load_sections(("model", ModelConfig), ("train", TrainConfig))
@@ -51,6 +52,12 @@ def train(
             if ranks.is_first:
                 typer.echo(f"{page}\n-> {profile_folder}")
             return
+        num_too_long = count_too_long(ids.valid, model_config.max_positions)
+        if num_too_long and ranks.is_first:
+            typer.echo(
+                f"{num_too_long} of {len(ids.valid)} validation pairs are left out: longer than "
+                f"model.max_positions = {model_config.max_positions} tokens"
+            )
         name = training_hash(config, model_config, IDS)
         with resumable(name, ranks) as (resume, folder):
             start = AFRESH

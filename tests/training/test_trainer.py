@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from transformer.text.ids import Ids
 from transformer.training.averaging import model_weights
 from transformer.training.batching import BatchPlan, make_batch
 from transformer.training.checkpoint import save_checkpoint
@@ -223,6 +224,34 @@ def test_too_few_positions_for_the_data_are_refused(train_config, model_config, 
     small = model_config.model_copy(update={"max_positions": 5})
     with pytest.raises(ValueError, match=r"longest source of train has 8 .*max_positions = 5"):
         train_model(train_config(), small, copy_ids)
+
+
+def no_longer_than(pairs, longest):
+    """The pairs of a corpus of copies that have at most so many tokens."""
+    sentences = np.split(pairs.source_ids, pairs.source_offsets[1:-1])
+    kept = [sentence.tolist() for sentence in sentences if len(sentence) <= longest]
+    return type(pairs)(kept, kept)
+
+
+def test_validation_leaves_out_what_does_not_fit(train_config, model_config, copy_ids):
+    short = Ids(
+        *(no_longer_than(pairs, 5) for pairs in (copy_ids.train, copy_ids.valid)), copy_ids.meta
+    )
+    small = model_config.model_copy(update={"max_positions": 5})
+    expected = train_model(train_config(), small, short)
+    found = train_model(train_config(), small, replace(short, valid=copy_ids.valid))
+    assert found.valid_rows == expected.valid_rows
+    num_left_out = len(copy_ids.valid) - len(short.valid)
+    assert num_left_out > 0
+    assert found.summary == expected.summary | {"valid_pairs_too_long": num_left_out}
+
+
+def test_validation_text_that_fits_nowhere_is_refused(train_config, model_config, copy_ids):
+    train = no_longer_than(copy_ids.train, 2)
+    long = replace(copy_ids, train=train, valid=type(train)([[4, 5, 3]], [[4, 5, 3]]))
+    tiny = model_config.model_copy(update={"max_positions": 2})
+    with pytest.raises(ValueError, match=r"every pair of valid is longer .*max_positions = 2"):
+        train_model(train_config(), tiny, long)
 
 
 def test_a_vocabulary_that_can_not_be_tied_is_refused(train_config, model_config, copy_ids):

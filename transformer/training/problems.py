@@ -4,23 +4,27 @@ from transformer.text.ids import Ids
 from transformer.training.batching import Integers, Pairs
 from transformer.training.config import TrainConfig
 from transformer.training.loader import StepBatch
+from transformer.training.validation import rows_that_fit
 
 
 def check_lengths(ids: Ids, max_positions: int) -> None:
-    """Refuses data that the model's positions can't hold.
+    """Refuses data that the model's positions can't hold; validation does with what fits.
 
     Raises:
         ValueError: naming the split, the side, both lengths.
     """
-    for split, pairs in (("train", ids.train), ("valid", ids.valid)):
-        for side in ("source", "target"):
-            longest = int(getattr(pairs, f"{side}_lengths").max())
-            if longest > max_positions:
-                raise ValueError(
-                    f"the longest {side} of {split} has {longest} tokens, but "
-                    f"model.max_positions = {max_positions}; raise it, or lower "
-                    "tokenize.max_tokens (which drops long pairs from train only)"
-                )
+    for side in ("source", "target"):
+        longest = int(getattr(ids.train, f"{side}_lengths").max())
+        if longest > max_positions:
+            raise ValueError(
+                f"the longest {side} of train has {longest} tokens, but model.max_positions = "
+                f"{max_positions}; raise it, or lower tokenize.max_tokens"
+            )
+    if not rows_that_fit(ids.valid, max_positions).size:
+        raise ValueError(
+            f"every pair of valid is longer than model.max_positions = {max_positions} tokens; "
+            "raise it, or give shorter validation text"
+        )
 
 
 def tell_memory(config: TrainConfig, batch: StepBatch, step: int) -> str:

@@ -11,6 +11,7 @@ from transformer.training.checkpoint import CheckpointInfo
 from transformer.training.reporting import TrainRow, ValidRow
 from transformer.training.sentence_batches import Plan
 from transformer.training.state import TrainState
+from transformer.training.validation import count_too_long
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ def final_result(state: TrainState, plan: Plan, ids: Ids, model_config: ModelCon
         "valid_loss": round(final.valid_loss, 6),
         "valid_perplexity": round(final.perplexity, 6),
         "valid_accuracy": round(final.accuracy, 6),
+        "valid_pairs_too_long": count_too_long(ids.valid, model_config.max_positions),
         "best_valid_loss": round(state.best_loss, 6),
         "best_step": state.best_step,
         "train_loss": round(state.train_rows[-1].train_loss, 6),

@@ -2,16 +2,28 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from transformer.model.transformer import Transformer
 from transformer.text.ids import IdsMeta
-from transformer.training.batching import Batch, BatchPlan, Pairs, make_batch
+from transformer.training.batching import Batch, BatchPlan, Integers, Pairs, make_batch
 from transformer.training.device import autocast
 from transformer.training.distributed import Ranks
 from transformer.training.objective import score_targets
 from transformer.training.reporting import ValidRow, valid_row
+
+
+def rows_that_fit(pairs: Pairs, max_positions: int) -> Integers:
+    """The pairs of which both sides have a place for each token, int64 [N]."""
+    longest = np.maximum(pairs.source_lengths, pairs.target_lengths)
+    return np.flatnonzero(longest <= max_positions)
+
+
+def count_too_long(pairs: Pairs, max_positions: int) -> int:
+    """How many pairs validation leaves out."""
+    return len(pairs.source_lengths) - len(rows_that_fit(pairs, max_positions))
 
 
 @torch.no_grad()
@@ -25,11 +37,11 @@ def validate(
     ranks: Ranks,
     forward: Callable[[Transformer, Batch], Tensor] | None = None,
 ) -> ValidRow:
-    """Loss, perplexity and accuracy over all pairs; the model's mode is restored after.
+    """Loss, perplexity and accuracy over all pairs that fit; the model's mode is restored after.
 
     Args:
         model: on the device to compute on.
-        pairs: what to score.
+        pairs: what to score; those beyond the model's `max_positions` are left out.
         meta: the special ids.
         batch_tokens: as in `BatchPlan`.
         precision: dtype of matrix products.
@@ -39,7 +51,9 @@ def validate(
         forward: gives a hidden state for each label, [N, D]; None: `hidden_states`.
     """
     device = next(model.parameters()).device
-    plan = BatchPlan(pairs.source_lengths, pairs.target_lengths, batch_tokens, seed=0)
+    rows = rows_that_fit(pairs, model.config.max_positions)
+    target_lengths = pairs.target_lengths[rows]
+    plan = BatchPlan(pairs.source_lengths[rows], target_lengths, batch_tokens, seed=0)
     sums = torch.zeros(2, dtype=torch.float64, device=device)  # loss, correct tokens
     was_training = model.training
     model.eval()
@@ -48,7 +62,7 @@ def validate(
             if number % ranks.world_size != ranks.rank:
                 continue
             batch = make_batch(
-                pairs, indices, meta.source.pad_id, meta.target.pad_id, meta.target.bos_id
+                pairs, rows[indices], meta.source.pad_id, meta.target.pad_id, meta.target.bos_id
             ).to(device)
             with autocast(device, precision):
                 hidden = (forward or hidden_states)(model, batch)
@@ -60,7 +74,7 @@ def validate(
         model.train(was_training)
     ranks.add_up(sums)
     loss, correct = sums.tolist()
-    return valid_row(step, loss, int(correct), int(pairs.target_lengths.sum()))
+    return valid_row(step, loss, int(correct), int(target_lengths.sum()))
 
 
 def hidden_states(model: Transformer, batch: Batch) -> torch.Tensor:
