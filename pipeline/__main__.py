@@ -25,6 +25,7 @@ from pipeline.train import train
 from pipeline.translate import TextCommand, translate
 from pipeline.ui import ui
 from pipeline.vocab import vocab
+from transformer.threads import bound_spinning
 
 app = typer.Typer(
     help="From a parallel corpus to one ONNX file that translates.",
@@ -41,6 +42,7 @@ for command in (recipe, check, affected, compare, plots, sweep, sync, promote, u
 
 def main() -> None:
     """Runs a command; a `ValueError` is the user's to mend, so it is told without a traceback."""
+    bound_spinning()
     try:
         app()
     except (ValueError, FileNotFoundError) as error:

@@ -35,7 +35,7 @@ def pretrain() -> None:
     ids, tokenizers = load_ids(IDS), TokenizerPair.load(TOKENIZER)
     train, valid = read_text(MONOLINGUAL, config.text, ids, clean, tokenizers)
     task = make_task(config, ids.meta, train, valid, model_config)
-    tune_process(config.train.num_threads)
+    tune_process(config.train.num_threads, is_deterministic=config.train.deterministic)
     files = [MONOLINGUAL / file for file in (config.text.source, config.text.target) if file]
     name = pretraining_hash(config, model_config, clean, [IDS, TOKENIZER, *files])
     with resumable(name, ALONE) as (resume, _):

@@ -42,7 +42,7 @@ def train(
     with joined_ranks() as ranks:
         model_config, config = load_sections(("model", ModelConfig), ("train", TrainConfig))
         ids = load_ids(IDS)
-        tune_process(config.num_threads, ranks.local_world_size)
+        tune_process(config.num_threads, ranks.local_world_size, config.deterministic)
         device = ranks.place(choose_device(config.device))
         peak = measure_product_peak(device, choose_precision(config.precision, device), repeats=2)
         if profile:

@@ -97,7 +97,17 @@ def _machine(device_name: str) -> dict[str, Any]:
     from transformer.training.device import choose_device
 
     device = choose_device(device_name).type
-    machine = {"torch": torch.__version__, "numpy": np.__version__, "device": device}
+    machine: dict[str, Any] = {
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "device": device,
+    }
     if device == "cpu":
         machine["instructions"] = torch.backends.cpu.get_cpu_capability()
+    else:
+        machine |= {
+            "gpu": torch.cuda.get_device_name(),
+            "cuda": torch.version.cuda,
+            "cudnn": torch.backends.cudnn.version(),  # type: ignore[no-untyped-call]
+        }
     return machine

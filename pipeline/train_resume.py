@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -64,26 +65,37 @@ def resumable(name: str, ranks: Ranks) -> Iterator[Resumable]:
                 _tell(f"warning: {error}; this one starts at the beginning, and can't be resumed")
             else:
                 saver = _Saver(folder, ranks.world_size)
-                handed = Resumable(Resume(saver.load, saver.save, is_stop_requested), folder)
+                stack.callback(saver.flush)  # before another process may have the folder
+                resume = Resume(saver.load, saver.save, is_stop_requested, saver.flush)
+                handed = Resumable(resume, folder)
         try:
             yield handed
         except TrainingStopped as stopped:
             if ranks.is_first:
+                if saver is not None:
+                    saver.flush()
                 step = saver.step if saver is not None else 0
                 kept = f"the same command goes on from step {step}" if step else "nothing is saved"
                 _tell(f"Stopped after step {stopped.step} of {stopped.num_steps}; {kept}.")
             raise typer.Exit(stop.exit_code) from None
         if saver is not None:
+            saver.flush()
             shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Saver:
-    """Loads and saves, and tells of what the user should know."""
+    """Loads and saves, and tells of what the user should know.
+
+    States are written by a thread, one at a time, while training goes on: hashing and syncing
+    those of a large model take seconds.
+    """
 
     def __init__(self, folder: Path, num_processes: int) -> None:
         self._store = StateStore(folder)
         self._sums = {"processes": num_processes, "threads of each": torch.get_num_threads()}
-        self.step = 0  # of the newest state
+        self.step = 0  # of the newest state that is written
+        self._writer = ThreadPoolExecutor(1, "saver")
+        self._writing: Future[None] | None = None
 
     def load(self) -> SavedState | None:
         """The newest sound state."""
@@ -106,7 +118,18 @@ class _Saver:
         return found.saved
 
     def save(self, saved: SavedState) -> None:
-        """Saves a state; where that fails, as on a full disk, training goes on with a warning."""
+        """Begins to save a state, once the one before it is saved."""
+        self.flush()
+        self._writing = self._writer.submit(self._write, saved)
+
+    def flush(self) -> None:
+        """Until no state is being written."""
+        if self._writing is not None:
+            self._writing.result()
+            self._writing = None
+
+    def _write(self, saved: SavedState) -> None:
+        """Where that fails, as on a full disk, training goes on with a warning."""
         try:
             self._store.save(saved._replace(values={**saved.values, **self._sums}))
             self.step = saved.step

@@ -91,6 +91,24 @@ def test_what_last_bits_depend_on_is_another_training(hash_of, monkeypatch):
     assert len(hashes) == 3
 
 
+@pytest.mark.parametrize(
+    ("owner", "name", "value"),
+    [
+        (torch.cuda, "get_device_name", lambda: "another"),
+        (torch.version, "cuda", "14.0"),
+        (torch.backends.cudnn, "version", lambda: 92000),
+    ],
+)
+def test_another_gpu_or_its_libraries_are_another_training(
+    hash_of, monkeypatch, owner, name, value
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "one")
+    before = hash_of("train.device=cuda")
+    monkeypatch.setattr(owner, name, value)
+    assert hash_of("train.device=cuda") != before
+
+
 @pytest.mark.parametrize("seconds", [-1, "60", float("inf")])
 def test_an_interval_that_is_none_is_refused(seconds, tmp_path):
     from pipeline.params import read_params

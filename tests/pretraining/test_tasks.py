@@ -19,7 +19,8 @@ SPECIAL = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
 JOINT = IdsMeta(SIZE, SIZE, SPECIAL, SPECIAL, True, "<u2", 16, "abc", {})
 TRAIN = {
     "initialise_from": None, "seed": 1, "device": "cpu", "precision": "float32",
-    "num_processes": 1, "num_threads": None, "compile": False, "batch_tokens": 256,
+    "num_processes": 1, "num_threads": None, "compile": False, "deterministic": False,
+    "batch_tokens": 256,
     "batch_sentences": None, "gradient_accumulation": 1, "max_epochs": 40, "max_steps": None,
     "learning_rate": 0.01,
     "schedule": {"kind": "linear", "warmup_steps": 10},

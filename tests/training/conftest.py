@@ -99,6 +99,7 @@ def train_config() -> Callable[..., TrainConfig]:
             "num_processes": 1,
             "num_threads": None,
             "compile": False,
+            "deterministic": False,
             "batch_tokens": 128,
             "batch_sentences": None,
             "gradient_accumulation": 1,

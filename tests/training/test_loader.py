@@ -7,8 +7,9 @@ import torch
 
 from transformer.training import loader
 from transformer.training.batching import BatchPlan
+from transformer.training.device import choose_device
 from transformer.training.distributed import Ranks
-from transformer.training.loader import StepBatches, loading
+from transformer.training.loader import StepBatch, StepBatches, loading
 
 CPU = torch.device("cpu")
 
@@ -64,3 +65,20 @@ def test_what_fails_ahead_is_raised_where_it_is_asked_for(batches, monkeypatch):
         ahead.take()
         with pytest.raises(OSError, match="the disk is gone"):
             ahead.take()
+
+
+def test_the_thread_chooses_the_gpu_of_the_training_and_hands_over_pinned_memory(
+    batches, monkeypatch
+):
+    """By PyTorch's own `set_device`, which refuses a GPU without a number; the driver is faked."""
+    chosen, pinned = [], []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch._C, "_cuda_setDevice", chosen.append, raising=False)
+    monkeypatch.setattr(StepBatch, "pinned", lambda step: pinned.append(step.indices) or step)
+    monkeypatch.setattr(StepBatch, "to", lambda step, device: step)
+    device = choose_device("cuda")
+    with loading(batches, device, 0) as ahead:
+        taken = [as_values(ahead.take()) for _ in range(5)]
+    assert taken == [as_values(batches.make(step)) for step in range(5)]
+    assert chosen == [0]
+    assert len(pinned) >= 5

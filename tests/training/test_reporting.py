@@ -63,3 +63,18 @@ def test_a_bar_that_never_started_can_be_closed():
 def test_an_empty_curve_is_an_empty_file(tmp_path, rows):
     write_curve(tmp_path / "curve.csv", rows)
     assert (tmp_path / "curve.csv").read_bytes() == b""
+
+
+def test_the_time_left_follows_the_present_speed(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr("tqdm.std.time", lambda: now[0])
+    bar = ProgressBar()
+    bar.on_start(3000, 99, 0)
+    for seconds, first in ((1.0, 20), (10.0, 1020)):  # ten times slower from step 1,000 on
+        for step in range(first, first + 1000 if seconds == 1.0 else first + 100, 20):
+            now[0] += 20 * seconds
+            bar.on_log(TrainRow(step, 1.0, 0.001, 2.0), Speed(1.0, 1.0, 0.0, None, 1, 0.0))
+    shown = bar._bar.format_dict
+    bar.on_end()
+    left = (3000 - shown["n"]) / shown["rate"]
+    assert left == pytest.approx((3000 - 1100) * 10.0, rel=0.05)

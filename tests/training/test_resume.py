@@ -211,9 +211,12 @@ def test_what_is_not_finite_is_never_saved(train_config, model_config, copy_ids,
     config = train_config(save_every_seconds=0, log_every_steps=100, validate_every_steps=None)
     trainer = Trainer(config, model_config, copy_ids, (), Resume(save=saved.append))
     loss = trainer._loss
-    monkeypatch.setattr(
-        trainer, "_loss", lambda b: loss(b) * (float("nan") if trainer.state.step == 2 else 1.0)
-    )
+
+    def poisoned(batch):
+        value, hidden = loss(batch)
+        return value * (float("nan") if trainer.state.step == 2 else 1.0), hidden
+
+    monkeypatch.setattr(trainer, "_loss", poisoned)
     with pytest.raises(DivergedError, match="step 3"):
         trainer.run()
     assert [state.step for state in saved] == [1, 2]

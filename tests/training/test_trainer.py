@@ -167,7 +167,8 @@ def test_what_is_not_finite_stops_training_with_step_batch_rate(
 
     def poisoned(batch):
         calls.append(batch)
-        return loss(batch) * (float("nan") if len(calls) == 3 else 1.0)
+        value, hidden = loss(batch)
+        return value * (float("nan") if len(calls) == 3 else 1.0), hidden
 
     monkeypatch.setattr(trainer, "_loss", poisoned)
     with pytest.raises(

@@ -22,6 +22,7 @@ class Embedding(nn.Module):
         self.tokens = nn.Embedding(vocab_size, config.d_model)
         self.scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
         self.max_positions = config.max_positions
+        self.dtype: torch.dtype | None = None  # of what is returned; None: that of the weights
         rate = config.embedding_dropout
         self.dropout = Dropout(config.dropout if rate is None else rate)
         if config.positions == "learned":
@@ -47,7 +48,7 @@ class Embedding(nn.Module):
                     f"{self.max_positions}; shorten it or raise model.max_positions"
                 )
             x = x + self.positions[offset:end]
-        return self.dropout(x)  # type: ignore[no-any-return]
+        return self.dropout(x if self.dtype is None else x.to(self.dtype))  # type: ignore[no-any-return]
 
     def step(self, ids: Tensor, position: int) -> Tensor:
         """ids int64 [B, W], all at the same position -> [B, W, D]."""

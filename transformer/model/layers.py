@@ -30,7 +30,10 @@ class FeedForward(nn.Module):
 
 
 class Residual(nn.Module):
-    """x + dropout(sublayer(x)), normalised before the sublayer, after the sum, or not at all."""
+    """x + dropout(sublayer(x)), normalised before the sublayer, after the sum, or not at all.
+
+    The result has the dtype of x, also where autocast has norms computed in float32.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -42,7 +45,7 @@ class Residual(nn.Module):
         """[..., D] -> [..., D]."""
         if self.is_pre:
             return self.dropout.add(x, sublayer(self.norm(x)))
-        return self.norm(self.dropout.add(x, sublayer(x)))  # type: ignore[no-any-return]
+        return self.norm(self.dropout.add(x, sublayer(x))).to(x.dtype)  # type: ignore[no-any-return]
 
 
 class EncoderLayer(nn.Module):

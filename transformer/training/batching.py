@@ -37,7 +37,7 @@ class Batch(NamedTuple):
     source_mask: Tensor | None  # bool [B, S], True at real tokens; None: all are real
     target: Tensor  # int64 [B, T], shifted right: starts with the start mark
     labels: Tensor  # int64 [N], the real target tokens, row by row
-    real_positions: Tensor | None  # int64 [N], where they stand in [B * T]; None: everywhere
+    real_positions: Tensor  # int64 [N], where they stand in [B * T]
 
     def to(self, device: torch.device) -> "Batch":
         """The batch on `device`; from pinned memory, without waiting, if that is a GPU."""
@@ -55,7 +55,7 @@ class Batch(NamedTuple):
             source_mask=None if self.source_mask is None else change(self.source_mask),
             target=change(self.target),
             labels=change(self.labels),
-            real_positions=None if self.real_positions is None else change(self.real_positions),
+            real_positions=change(self.real_positions),
         )
 
 
@@ -156,13 +156,12 @@ def make_batch(
     shifted = np.empty_like(target)
     shifted[:, 0] = bos_id
     shifted[:, 1:] = target[:, :-1]
-    is_full = bool(target_is_real.all())
     return Batch(
         source=torch.from_numpy(source),
         source_mask=None if source_is_real.all() else torch.from_numpy(source_is_real),
         target=torch.from_numpy(shifted),
         labels=torch.from_numpy(target[target_is_real]),
-        real_positions=None if is_full else torch.from_numpy(np.flatnonzero(target_is_real)),
+        real_positions=torch.from_numpy(np.flatnonzero(target_is_real)),
     )
 
 

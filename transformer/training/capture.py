@@ -14,7 +14,7 @@ _PLAIN = ("num_targets", "best_step", "best_loss", "num_worse", "seconds")
 
 
 class SavedState(NamedTuple):
-    """A `TrainState`, but for config and data. The tensors are on the CPU."""
+    """A `TrainState`, but for config and data. The tensors are on the CPU, and stay as they are."""
 
     step: int
     values: Mapping[str, Any]  # for JSON; numbers may be infinite
@@ -25,7 +25,7 @@ class SavedState(NamedTuple):
 
 
 def capture(state: TrainState) -> SavedState:
-    """The state as it is. On a CPU the tensors are not copies: use them before the next step."""
+    """The state as it is, copied: training may go on while it is written."""
     present: dict[str, Tensor] = {}
     for name, parameter in state.model.named_parameters():
         present[f"weights/{name}"] = parameter
@@ -46,7 +46,9 @@ def capture(state: TrainState) -> SavedState:
         "accuracies": list(state.accuracies),
         "snapshots": steps,
     }
-    on_cpu = {name: value.detach().cpu().contiguous() for name, value in present.items()}
+    on_cpu = {
+        name: value.detach().to("cpu", copy=True).contiguous() for name, value in present.items()
+    }
     return SavedState(state.step, values, on_cpu, fixed)
 
 

@@ -77,6 +77,8 @@ class TrainConfig(Section):
     num_threads: int | None = Field(ge=1)
     # torch.compile. auto: on CUDA only; on a CPU its warm-up costs more than it gains.
     compile: Literal["auto"] | bool
+    # The same bits from the same start on one GPU, resumed or not; slower. A CPU has them anyway.
+    deterministic: bool
     # The size of a batch: sentences x max(source length, target length), padding included, of
     # sentences of similar length; or so many sentences drawn at random. One of the two is null.
     batch_tokens: int | None = Field(ge=1)

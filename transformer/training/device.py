@@ -13,7 +13,7 @@ _KEPT_BYTES = 2**31 - 1
 
 
 def choose_device(name: str, section: str = "train") -> torch.device:
-    """The device for `auto`, `cpu` or `cuda`.
+    """The device for `auto`, `cpu` or `cuda`: of several GPUs the first that is visible.
 
     Raises:
         ValueError: CUDA was asked for and PyTorch finds none.
@@ -30,13 +30,14 @@ def choose_device(name: str, section: str = "train") -> torch.device:
         )
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    return torch.device("cuda", 0) if name == "cuda" else torch.device(name)
 
 
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """The dtype of matrix products; `auto` is bfloat16 on a GPU that has it, else float32."""
     if name == "auto":
-        has_it = device.type == "cuda" and torch.cuda.is_bf16_supported()
+        # Older GPUs emulate it, more slowly than they run float32.
+        has_it = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
         return torch.bfloat16 if has_it else torch.float32
     return torch.bfloat16 if name == "bfloat16" else torch.float32
 
@@ -48,14 +49,19 @@ def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager
     return torch.autocast(device.type, dtype=dtype)
 
 
-def tune_process(num_threads: int | None, num_processes: int = 1) -> None:
+def tune_process(
+    num_threads: int | None, num_processes: int = 1, is_deterministic: bool = False
+) -> None:
     """Settings of the whole process that training gains from; call it once, from a command.
 
     - `num_threads` CPU threads; if None, what PyTorch chooses, or, where `num_processes` train on
       this machine, an equal share of the cores;
     - numbers below the normal range count as zero: they are a hundred times slower to work with;
     - freed memory is kept for the next step (`keep_freed_memory`);
-    - float32 products on a GPU may use TF32.
+    - float32 products on a GPU may use TF32;
+    - attention on a GPU as `avoid_cudnn_attention` has it;
+    - with `is_deterministic`, a GPU's operations give the same bits for the same input, the slower
+      way where there are two.
     """
     if num_threads is None and num_processes > 1:
         # What OMP_NUM_THREADS says counts for nothing: torchrun sets it to 1.
@@ -65,6 +71,29 @@ def tune_process(num_threads: int | None, num_processes: int = 1) -> None:
     torch.set_flush_denormal(True)
     torch.set_float32_matmul_precision("high")
     keep_freed_memory(_KEPT_BYTES)
+    avoid_cudnn_attention()
+    if is_deterministic:
+        _repeat_exactly()
+
+
+def avoid_cudnn_attention() -> None:
+    """Leaves cuDNN out of the attention kernels that PyTorch chooses among.
+
+    It makes a plan for each new shape, and nearly every batch of sentences has one.
+    """
+    torch.backends.cuda.enable_cudnn_sdp(False)
+
+
+def _repeat_exactly() -> None:
+    from torch._inductor import config as inductor
+
+    # cuBLAS reads it as it starts: a workspace of its own for each stream, of a fixed size.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+    # Memory that is about to be written needs no filling to repeat.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    # Kernels by rule rather than by what was quickest in a trial.
+    inductor.deterministic = True
 
 
 def _num_cores() -> int:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
 # Logits held at once: fewer make products too small for full speed, more only take memory.
 _CHUNK_LOGITS_CPU = 1 << 23
@@ -52,6 +53,17 @@ def smoothed_cross_entropy(
         hidden, weight, bias, labels, label_smoothing
     )
     return loss
+
+
+def plain_cross_entropy(
+    hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor, label_smoothing: float
+) -> Tensor:
+    """`smoothed_cross_entropy` in PyTorch's own operations, for a compiler to fuse.
+
+    All logits, [N, V], are kept for the backward pass, under autocast in its dtype.
+    """
+    logits = F.linear(hidden, weight, bias).float()
+    return F.cross_entropy(logits, labels, reduction="sum", label_smoothing=label_smoothing)
 
 
 @torch.no_grad()

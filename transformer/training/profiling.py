@@ -66,6 +66,7 @@ def profile_training(trainer: Trainer, folder: Path, is_first: bool) -> str:
     if trainer.device.type == "cuda":
         activities.append(ProfilerActivity.CUDA)
     trainer.state.model.train()
+    trainer.warm_up()
     with loading(trainer.batches, trainer.device, 0) as loader:
 
         def take_steps(number: int) -> float:

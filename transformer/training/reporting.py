@@ -13,6 +13,8 @@ from transformer.files import atomic_write
 
 # Between two lines of progress where nobody watches a terminal.
 _SECONDS_BETWEEN_LINES = 30.0
+# The weight of the present speed in that which the time left is told by.
+_SMOOTHING = 0.7
 
 
 class TrainRow(NamedTuple):
@@ -81,6 +83,8 @@ class ProgressBar:
             unit="step",
             file=sys.stderr,
             mininterval=interval,
+            miniters=1,  # tqdm's own choice would wait for as many steps as passed before
+            smoothing=_SMOOTHING,
             dynamic_ncols=True,
         )
 

@@ -15,7 +15,7 @@ from transformer.training.reporting import Speed
 
 
 class Meter:
-    """Counts what passes between two readings; the time of validations and saves is left out."""
+    """Counts what passes between two readings; the time of validations is left out."""
 
     def __init__(
         self,
@@ -47,10 +47,6 @@ class Meter:
         self._start = time.monotonic()
         self._num_tokens = self._flops = 0.0
         self._num_real = self._num_slots = 0
-
-    def leave_out(self, seconds: float) -> None:
-        """Takes time that was no training off the clock."""
-        self._start += seconds
 
     def add(self, batch: StepBatch) -> None:
         """Counts a step that is done."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.fx.experimental import _config as symbolic_shapes
 
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
@@ -18,7 +19,11 @@ from transformer.training.config import TrainConfig
 from transformer.training.device import autocast, choose_device, choose_precision
 from transformer.training.distributed import Ranks
 from transformer.training.loader import StepBatch, StepBatches, loading
-from transformer.training.objective import score_targets, smoothed_cross_entropy
+from transformer.training.objective import (
+    plain_cross_entropy,
+    score_targets,
+    smoothed_cross_entropy,
+)
 from transformer.training.optimizer import make_optimizer, set_learning_rate
 from transformer.training.problems import check_lengths, tell_divergence, tell_memory
 from transformer.training.reporting import Reporter, TrainRow
@@ -29,8 +34,12 @@ from transformer.training.state import Sums, TrainState, zero_sums
 from transformer.training.stopping import TrainingStopped
 from transformer.training.throughput import Meter
 from transformer.training.validation import hidden_states, validate
+from transformer.training.variants import Variants, use_variants
 
 ALONE = Ranks()
+
+
+_Forwarded = tuple[Tensor, Tensor]
 
 
 class DivergedError(ValueError):
@@ -44,8 +53,9 @@ class Resume:
     # What was left of the same config, model, data and code. A call, so that nothing else holds
     # on to it: it may be several times as large as the model. Of several ranks the first is asked.
     load: Callable[[], SavedState | None] = lambda: None
-    save: Callable[[SavedState], None] | None = None  # called between two steps
+    save: Callable[[SavedState], None] | None = None  # called between two steps; need not wait
     is_stop_requested: Callable[[], bool] = lambda: False  # asked between two steps
+    flush: Callable[[], None] = lambda: None  # returns once what was to be saved is
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,7 @@ class Start:
 
 
 AFRESH = Start()
+AS_USUAL = Variants()
 
 
 def train_model(
@@ -70,6 +81,7 @@ def train_model(
     ranks: Ranks = ALONE,
     peak_flops: float | None = None,
     start: Start = AFRESH,
+    variants: Variants = AS_USUAL,
 ) -> TrainResult:
     """Trains a model from its initial weights, or from where an earlier process left, to the end.
 
@@ -88,7 +100,9 @@ def train_model(
         TrainingStopped: as `resume` requested; the state was saved, if `resume` says how.
         ValueError: the config does not fit the data or the machine.
     """
-    trainer = Trainer(config, model_config, ids, reporters, resume, ranks, peak_flops, start)
+    trainer = Trainer(
+        config, model_config, ids, reporters, resume, ranks, peak_flops, start, variants
+    )
     try:
         return trainer.run()
     finally:
@@ -109,6 +123,7 @@ class Trainer:
         ranks: Ranks = ALONE,
         peak_flops: float | None = None,
         start: Start = AFRESH,
+        variants: Variants = AS_USUAL,
     ) -> None:
         self._config, self._model_config, self._ids = config, model_config, ids
         self._reporters = reporters
@@ -126,12 +141,12 @@ class Trainer:
         check_warmup(config, self.num_steps)
         check_lengths(ids, model_config.max_positions)
         self.state = self._start()
+        use_variants(self.state.model, variants, self.precision)
         self._gradients = ranks.gradients(self.state.model)
         self._saved_step, self._last_save = self.state.step, 0.0
-        is_compiled = self.device.type == "cuda" if config.compile == "auto" else config.compile
-        self._hidden_states = (
-            torch.compile(start.forward, dynamic=True) if is_compiled else start.forward
-        )
+        is_auto = config.compile == "auto"
+        self._is_compiled = self.device.type == "cuda" if is_auto else bool(config.compile)
+        self._forward = self._make_forward(variants)
 
     def run(self) -> TrainResult:
         """Trains from the present state to the end."""
@@ -139,6 +154,7 @@ class Trainer:
         for reporter in self._reporters:
             reporter.on_start(self.num_steps, state.model.num_parameters(), state.step)
         state.model.train()
+        self.warm_up()
         self._last_save = time.monotonic()
         begin = self._last_save - state.seconds  # as if the steps that were lost had never been
         meter = self.meter()
@@ -146,6 +162,7 @@ class Trainer:
             while state.step < self.num_steps and not self._is_out_of_patience():
                 if self._ranks.any(self._resume.is_stop_requested()):
                     self._save(begin)
+                    self._resume.flush()
                     self._ranks.wait()  # who leaves early may have the others ended as they save
                     raise TrainingStopped(state.step, self.num_steps)
                 batch = loader.take()
@@ -164,8 +181,24 @@ class Trainer:
                         self._validate()
                     meter.restart()
                 if not is_last and time.monotonic() - self._last_save >= config.save_every_seconds:
-                    meter.leave_out(self._save(begin))
+                    self._save(begin)
         return self._finish()
+
+    def warm_up(self) -> None:
+        """Compiles all that steps will run, if they are to be compiled; changes no state.
+
+        A graph differs by whether the source is padded. Lengths that happen to be equal in the
+        first batch stay two numbers.
+        """
+        if not self._is_compiled:
+            return
+        batch = self.batches.make(self.state.step).to(self.device).parts[0][1]
+        everywhere = torch.ones_like(batch.source, dtype=torch.bool)
+        with symbolic_shapes.patch(use_duck_shape=False):  # type: ignore[attr-defined]
+            for mask in (None, everywhere):
+                loss, _ = self._loss(batch._replace(source_mask=mask))
+                loss.backward()  # type: ignore[no-untyped-call]
+        self._gradients.clear()
 
     def meter(self) -> Meter:
         """What measures the speed of this training, from now on."""
@@ -212,16 +245,15 @@ class Trainer:
                 restore(state, shared)
         return state
 
-    def _save(self, begin: float) -> float:
-        """Hands on the state, unless it was handed on, or came, as it is; returns the seconds."""
-        state, start = self.state, time.monotonic()
+    def _save(self, begin: float) -> None:
+        """Hands on the state, unless it was handed on, or came, as it is."""
+        state = self.state
         if self._resume.save is not None and state.step != self._saved_step:
             self._check_sums()
-            state.seconds = start - begin
+            state.seconds = time.monotonic() - begin
             self._resume.save(capture(state))
             self._saved_step = state.step
         self._last_save = time.monotonic()
-        return self._last_save - start
 
     def _step(self, step_batch: StepBatch) -> None:
         config, state = self._config, self.state
@@ -233,7 +265,10 @@ class Trainer:
         self._num_correct = torch.zeros((), device=self.device)
         for part, batch in step_batch.parts:
             torch.manual_seed(mask_seed(config.seed, state.step, part))
-            loss = self._loss(batch) / num_targets
+            loss, hidden = self._loss(batch)
+            loss = loss / num_targets
+            if self._is_accuracy_due():
+                self._num_correct += self._count_correct(hidden, batch)
             loss.backward()  # type: ignore[no-untyped-call]
             step_loss += loss.detach()
         step_loss = self._gradients.add_up(step_loss)
@@ -257,16 +292,32 @@ class Trainer:
             first_bad_step=torch.where(is_bad, state.step, sums.first_bad_step),
         )
 
-    def _loss(self, batch: Batch) -> Tensor:
-        model = self.state.model
-        with autocast(self.device, self.precision):
-            hidden = self._hidden_states(model, batch)
+    def _make_forward(self, variants: Variants) -> Callable[[Transformer, Batch], _Forwarded]:
+        """Model and batch -> summed loss, hidden states [N, D]; compiled if that is asked for."""
+        hidden_states, smoothing = self._start_with.forward, self._config.label_smoothing
+        cross_entropy = plain_cross_entropy if variants.plain_loss else smoothed_cross_entropy
+        if self._is_compiled and not variants.plain_loss:
+            # The usual loss makes its gradients in the forward pass, which no compiler follows.
+            hidden_states = torch.compile(hidden_states, dynamic=True)
+
+        def forward(model: Transformer, batch: Batch) -> _Forwarded:
+            hidden = hidden_states(model, batch)
             weight, bias = model.projection.weight, model.projection.bias
-            if self._is_accuracy_due():
-                self._num_correct += score_targets(hidden, weight, bias, batch.labels).num_correct
-            return smoothed_cross_entropy(
-                hidden, weight, bias, batch.labels, self._config.label_smoothing
-            )
+            return cross_entropy(hidden, weight, bias, batch.labels, smoothing), hidden
+
+        if self._is_compiled and variants.plain_loss:
+            return torch.compile(forward, dynamic=True)
+        return forward
+
+    def _loss(self, batch: Batch) -> _Forwarded:
+        with autocast(self.device, self.precision):
+            return self._forward(self.state.model, batch)
+
+    def _count_correct(self, hidden: Tensor, batch: Batch) -> Tensor:
+        projection = self.state.model.projection
+        with autocast(self.device, self.precision):
+            scores = score_targets(hidden, projection.weight, projection.bias, batch.labels)
+        return scores.num_correct
 
     def _is_accuracy_due(self) -> bool:
         """Whether the step that follows is one of the last ones of its epoch."""

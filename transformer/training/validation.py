@@ -81,6 +81,4 @@ def hidden_states(model: Transformer, batch: Batch) -> torch.Tensor:
     """The decoder's output at real target positions, [N, D], row by row."""
     memory = model.encode(batch.source, batch.source_mask)
     hidden = model.decode(batch.target, memory, batch.source_mask).flatten(0, 1)  # [B * T, D]
-    if batch.real_positions is None:
-        return hidden
     return hidden.index_select(0, batch.real_positions)
