@@ -20,7 +20,7 @@ from benchmarks.run import find_all
 from benchmarks.sampling import Cell
 from benchmarks.table import Findings, write_report
 from benchmarks.targets import beam_name
-from benchmarks.variants import NAMES, list_variants
+from benchmarks.variants import DEFAULTS, NAMES, list_variants
 from transformer.files import atomic_write
 
 
@@ -34,7 +34,13 @@ def main(
     ] = None,
     sentences: Annotated[int, typer.Option(min=1, help="To time, over the whole test set.")] = 200,
     rounds: Annotated[int, typer.Option(min=1, help="Measurements of each figure.")] = 5,
-    contenders: Annotated[str, typer.Option(help="Comma-separated.")] = ",".join(NAMES),
+    contenders: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Comma-separated; {', '.join(NAMES)}.",
+            show_default=f"all but onnx-float16; on CUDA {', '.join(DEFAULTS['cuda'])}",
+        ),
+    ] = None,
     batch_sizes: Annotated[str, typer.Option(help="Comma-separated.")] = "1,8,32",
     beam_sizes: Annotated[str, typer.Option(help="Comma-separated; 1 is greedy.")] = "1,4",
     threads: Annotated[str, typer.Option(help="Comma-separated.")] = "1,2",
@@ -54,7 +60,8 @@ def main(
     ] = False,
 ) -> None:
     """Measure decoding: speed, load time, memory, file size, BLEU, one table."""
-    chosen = [name.strip() for name in contenders.split(",")]
+    names = DEFAULTS[device] if contenders is None else contenders.split(",")
+    chosen = [name.strip() for name in names]
     unknown = sorted(set(chosen) - set(NAMES))
     if unknown:
         raise typer.BadParameter(

@@ -17,6 +17,23 @@ def describe_machine() -> str:
     )
 
 
+def describe_gpu() -> str:
+    """The first GPU that PyTorch sees, and the versions that its figures belong to."""
+    import torch
+
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        said = "unknown"
+    cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
+    gibibytes = torch.cuda.get_device_properties(0).total_memory / 2**30
+    return (
+        f"{torch.cuda.get_device_name(0)}, {gibibytes:.0f} GiB, driver {said.split()[0]}, "
+        f"CUDA {torch.version.cuda}, cuDNN {cudnn}, PyTorch {torch.__version__}"
+    )
+
+
 def describe_commit() -> str:
     """The commit of this code, and whether it was changed since; empty outside git."""
 

@@ -2,7 +2,7 @@
 
 from statistics import median, quantiles
 
-from benchmarks.machine import describe_commit, describe_machine
+from benchmarks.machine import describe_commit, describe_gpu, describe_machine
 from benchmarks.project import ALL_BATCH_SIZE, Project, Subject, plan_name
 from benchmarks.protocol import MAX_SECONDS, MIN_SECONDS, Work
 from benchmarks.table import Findings
@@ -53,8 +53,7 @@ def write_notes(
             f"Other processes took {median(others):.1%} of the cores during the median "
             f"measurement, {quantiles(others, n=10)[-1]:.1%} at the ninth decile."
         )
-    if device == "cpu":
-        notes.append("CUDA is not measured.")
+    notes.append("CUDA is not measured." if device == "cpu" else f"{describe_gpu()}.")
     return notes
 
 

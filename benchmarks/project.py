@@ -21,7 +21,11 @@ from transformer.text.normalise import normalise
 from transformer.text.tokenizer import Tokenizer
 from transformer.training.checkpoint import CheckpointInfo, load_with_tokenizers
 
-GRAPHS = {"float32": "translator.onnx", "int8": "translator.int8.onnx"}
+GRAPHS = {
+    "float32": "translator.onnx",
+    "int8": "translator.int8.onnx",
+    "float16": "translator.float16.onnx",
+}
 
 # The plan of the whole test set.
 ALL = "all"
@@ -67,7 +71,7 @@ class Subject:
 
 
 def graph_file(folder: Path, precision: str) -> Path:
-    """The graph of a translator in `float32` or `int8`; the file need not exist."""
+    """The graph of a translator in a precision of `GRAPHS`; the file need not exist."""
     return folder / GRAPHS[precision]
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import typer
 
 from benchmarks.environment import Environment, UnavailableError, ensure_environment
-from benchmarks.machine import describe_commit, describe_machine
+from benchmarks.machine import describe_commit, describe_gpu, describe_machine
 from benchmarks.training_measuring import measure_training
 from benchmarks.training_subject import (
     SHAPES,
@@ -54,7 +54,9 @@ PEERS_ENVIRONMENT = Environment(
     ),
     shares_ours=True,
 )
-NUM_SYNTHETIC_PAIRS = 200_000
+# By device. A GPU's batches are so large that few pairs would leave neighbours of other lengths,
+# hence padding that no real corpus of such a size has.
+NUM_SYNTHETIC_PAIRS = {"cpu": 200_000, "cuda": 2_000_000}
 # Its other shapes are compiled as they come.
 WARM_UPS = {"compiled": 10}
 DEFAULT = [name for name in NAMES if name not in HALF]
@@ -97,7 +99,7 @@ def main(
         try:
             if synthetic is not None:
                 ids_folder = folder / "ids"
-                write_synthetic_ids(ids_folder, synthetic, NUM_SYNTHETIC_PAIRS)
+                write_synthetic_ids(ids_folder, synthetic, NUM_SYNTHETIC_PAIRS[device])
             subject = prepare(folder, ids_folder, shape, batch_tokens, device, threads)
             find_all(findings, subject, rounds, seconds, warm_up, _tell)
         except ValueError as error:
@@ -154,7 +156,8 @@ def find_all(
                 workers.pop(who, None)
                 continue
             findings.versions[who] = workers[who].greeting["version"]
-        peaks = _start_peaks(stack, workers, subject, work)
+            findings.precisions[who] = workers[who].greeting["precision"]
+        peaks = _start_peaks(stack, workers, findings.precisions, work)
         found, failed = measure_training(
             workers, peaks, subject.model, subject.vocab_size, rounds, seconds, report
         )
@@ -185,14 +188,13 @@ def _prepare_peers(
 
 
 def _start_peaks(
-    stack: ExitStack, workers: Mapping[str, Worker], subject: TrainingSubject, work: str
+    stack: ExitStack, workers: Mapping[str, Worker], precisions: Mapping[str, str], work: str
 ) -> dict[str, Worker]:
     # In the precision of the contender's products.
     started: dict[str, Worker] = {}
     peaks = {}
     for who in workers:
-        is_half = subject.work.device == "cuda" or who in HALF
-        kind = f"peak-{'bfloat16' if is_half else 'float32'}"
+        kind = f"peak-{precisions[who]}"
         if kind not in started:
             command = [sys.executable, "-m", "benchmarks.training_worker", work, kind]
             started[kind] = stack.enter_context(Worker(command, {}))
@@ -213,8 +215,12 @@ def _notes(
         "Tokens are real ones of source and target, one end mark on each side; medians of "
         f"{rounds} measurements of {seconds:g} s at least.",
     ]
+    if subject.work.device == "cuda":
+        notes.append(f"{describe_gpu()}.")
     if is_synthetic:
-        notes.append("The ids are random; their lengths are drawn like those of news text.")
+        notes.append(
+            "The ids are random, by Zipf's law; their lengths are drawn like those of news text."
+        )
     others = [one.others_share for one in findings.measurements if one.others_share is not None]
     if others:
         notes.append(

@@ -15,7 +15,7 @@ NEVER = 10**9
 
 
 def configure(work: TrainingWork, precision: str) -> dict[str, Any]:
-    """eole's configuration for the work; a precision of bfloat16, or that of the device."""
+    """eole's configuration for the work, in a precision of bfloat16 or float32."""
     model, settings = work.model, work.settings
     return {
         "seed": 1,
@@ -38,7 +38,7 @@ def configure(work: TrainingWork, precision: str) -> dict[str, Any]:
             "model_path": str(Path(work.folder) / "eole"),
             "world_size": int(work.device == "cuda"),
             "gpu_ranks": [0] if work.device == "cuda" else [],
-            "compute_dtype": "bf16" if precision or work.device == "cuda" else "fp32",
+            "compute_dtype": {"bfloat16": "bf16", "float32": "fp32"}[precision],
             "num_workers": 0,
             "batch_type": "tokens",
             "batch_size": work.batch_tokens,
@@ -80,7 +80,7 @@ def configure(work: TrainingWork, precision: str) -> dict[str, Any]:
 
 
 def train(work: TrainingWork, precision: str, make_pace: Callable[..., Pace]) -> None:
-    """Runs its training, with the pace kept before each of its steps."""
+    """Runs its training, with the pace kept before each step; no precision is the device's."""
     import importlib.metadata
 
     import torch
@@ -91,8 +91,8 @@ def train(work: TrainingWork, precision: str, make_pace: Callable[..., Pace]) ->
     torch.set_num_threads(work.num_threads)
     names = token_names(work.vocab_size, 4)
     _vocabulary(work).write_text("".join(f"{name}\t1\n" for name in names))
-    wait = torch.cuda.synchronize if work.device == "cuda" else lambda: None
-    pace = make_pace(importlib.metadata.version("eole"), synchronise=wait)
+    precision = precision or ("bfloat16" if work.device == "cuda" else "float32")
+    pace = make_pace(importlib.metadata.version("eole"), precision, work.device)
     train_step = Trainer._train_step
 
     def paced_step(trainer: Any, batches: Any, *rest: Any, **named: Any) -> Any:

@@ -33,7 +33,7 @@ def configure(work: TrainingWork) -> dict[str, Any]:
         "name": "benchmark",
         "model_dir": str(Path(work.folder) / "joeynmt"),
         "use_cuda": work.device == "cuda",
-        "fp16": False,
+        "fp16": work.device == "cuda",  # it has no bfloat16
         "random_seed": 1,
         "data": {
             "train": str(work.text / "train"),
@@ -81,7 +81,8 @@ def train(work: TrainingWork, make_pace: Callable[..., Pace]) -> None:
     torch.set_num_threads(work.num_threads)
     _vocabulary(work).write_text("\n".join([*SPECIAL, *token_names(work.vocab_size, 4)]) + "\n")
     (Path(work.folder) / "joeynmt").mkdir(exist_ok=True)
-    pace = make_pace(importlib.metadata.version("joeynmt"))
+    precision = "float16" if work.device == "cuda" else "float32"
+    pace = make_pace(importlib.metadata.version("joeynmt"), precision, work.device)
     train_step = TrainManager._train_step
 
     def paced_step(manager: Any, batch: Any) -> Any:

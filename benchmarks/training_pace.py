@@ -2,13 +2,14 @@
 
 Workers run in environments of their own, so this imports the standard library alone.
 
-A worker says first, before its first step: {"load_seconds", "version"}. Then it answers
+A worker says first, before its first step: {"load_seconds", "version", "precision"}, the last
+being that of its products, by PyTorch's name. Then it answers
 {"kind": "measure", "seconds"}, once at least so many seconds of whole steps are done, with
 - "seconds": what they took, data and optimizer included;
 - "num_steps", "slots": steps, and positions of their padded batches, source and target together;
 - "pairs": [source tokens, target tokens, how many such pairs] for each pair of lengths that was
   trained on; each length counts one end mark;
-- "cpu_seconds", "peak_bytes".
+- "cpu_seconds", "peak_bytes", which is of the GPU's memory where it trains on one.
 What goes wrong is answered as {"error": message}.
 """
 
@@ -27,24 +28,30 @@ class Pace:
 
     Args:
         version: of the engine, for the table.
-        synchronise: returns when the device has done what it was told.
+        precision: of its products, for the table.
+        started: when the worker started, by the clock.
         answers: where answers go.
         requests: where requests come from.
+        synchronise: returns when the device has done what it was told.
+        measure_peak: gives the most bytes used so far.
         clock: in seconds.
     """
 
     def __init__(
         self,
         version: str,
+        precision: str,
         started: float,
         answers: TextIO,
         requests: TextIO,
         synchronise: Callable[[], None] = lambda: None,
+        measure_peak: Callable[[], int] = peak_bytes,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._version, self._started = version, started
+        self._greeting = {"version": version, "precision": precision}
+        self._started = started
         self._answers, self._requests = answers, requests
-        self._synchronise, self._clock = synchronise, clock
+        self._synchronise, self._measure_peak, self._clock = synchronise, measure_peak, clock
         self._wanted: float | None = None  # None: before the first request
         self._next: tuple[Counter[tuple[int, int]], int] = Counter(), 0
 
@@ -59,7 +66,7 @@ class Pace:
             SystemExit: the parent has no more requests.
         """
         if self._wanted is None:
-            self._answer({"load_seconds": self._clock() - self._started, "version": self._version})
+            self._answer({"load_seconds": self._clock() - self._started} | self._greeting)
             self._wait()
         else:
             self._num_steps += 1
@@ -90,7 +97,7 @@ class Pace:
                 "slots": self._slots,
                 "pairs": [[*pair, count] for pair, count in sorted(self._pairs.items())],
                 "cpu_seconds": time.process_time() - self._used,
-                "peak_bytes": peak_bytes(),
+                "peak_bytes": self._measure_peak(),
             }
         )
 
@@ -102,14 +109,23 @@ def serve_training(train: Callable[[Callable[..., Pace]], None]) -> None:
     """Runs a training whose loop calls `Pace.before_step`; its failure is the last answer.
 
     Args:
-        train: is given a maker of the `Pace`, which takes the version and, by name, what
-            `Pace` may be told besides.
+        train: is given a maker of the `Pace`, which takes the version, the precision and the
+            device, cpu or cuda.
     """
     started = time.perf_counter()
     answers = take_stdout()
 
-    def make_pace(version: str, **options: Any) -> Pace:
-        return Pace(version, started, answers, sys.stdin, **options)
+    def make_pace(version: str, precision: str, device: str) -> Pace:
+        options: dict[str, Any] = {}
+        if device == "cuda":
+            import torch  # all that train on a GPU have it
+
+            cuda = torch.cuda
+            options = {
+                "synchronise": cuda.synchronize,
+                "measure_peak": cuda.max_memory_allocated,
+            }
+        return Pace(version, precision, started, answers, sys.stdin, **options)
 
     try:
         train(make_pace)

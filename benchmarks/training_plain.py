@@ -17,6 +17,7 @@ from transformer.model.transformer import Transformer
 from transformer.text.ids import IdsMeta
 from transformer.training.batching import Integers, Pairs
 from transformer.training.config import TrainConfig
+from transformer.training.device import autocast, choose_precision
 
 # What tutorials pad every batch to.
 TUTORIAL_LENGTH = 128
@@ -26,13 +27,17 @@ class PlainLoop:
     """Steps on padded batches: PyTorch's own dropout, all positions through the projection.
 
     The logits of padding are computed and left out of the loss by its `ignore_index`; masks are
-    made for every batch; AdamW is PyTorch's default one.
+    made for every batch; AdamW is PyTorch's default one. Products run in the config's precision,
+    which is the trainer's.
 
     Args:
         model: as trained by the project, on its device; its dropout is replaced.
         meta: the special ids.
-        config: optimizer, clipping, smoothing.
+        config: optimizer, clipping, smoothing, precision.
         padded_length: pads both sides of every batch so far; None pads to the longest of each.
+
+    Attributes:
+        precision: of the products.
     """
 
     def __init__(
@@ -45,6 +50,8 @@ class PlainLoop:
         self.model = use_plain_dropout(model)
         self.padded_length = padded_length
         self._meta, self._config = meta, config
+        self._device = next(model.parameters()).device
+        self.precision = choose_precision(config.precision, self._device)
         settings = config.optimizer
         self.optimizer = torch.optim.AdamW(
             model.parameters(),
@@ -56,7 +63,7 @@ class PlainLoop:
 
     def batch(self, pairs: Pairs, indices: Integers) -> tuple[Tensor, Tensor]:
         """Both sides of some sentences, padded: int64 [B, S] and [B, 1 + T] with start marks."""
-        meta, device = self._meta, next(self.model.parameters()).device
+        meta, device = self._meta, self._device
         source = _pad(
             pairs.source_ids, pairs.source_offsets, indices, meta.source.pad_id, self.padded_length
         )
@@ -68,13 +75,14 @@ class PlainLoop:
 
     def loss(self, source: Tensor, target: Tensor) -> Tensor:
         """The mean loss of a real target token; arguments as `batch` gives them."""
-        logits = self.model(source, source != self._meta.source.pad_id, target[:, :-1])
-        return F.cross_entropy(
-            logits.flatten(0, 1),
-            target[:, 1:].flatten(),
-            ignore_index=self._meta.target.pad_id,
-            label_smoothing=self._config.label_smoothing,
-        )
+        with autocast(self._device, self.precision):
+            logits = self.model(source, source != self._meta.source.pad_id, target[:, :-1])
+            return F.cross_entropy(
+                logits.flatten(0, 1),
+                target[:, 1:].flatten(),
+                ignore_index=self._meta.target.pad_id,
+                label_smoothing=self._config.label_smoothing,
+            )
 
     def step(self, source: Tensor, target: Tensor, learning_rate: float) -> None:
         """One optimizer step."""

@@ -1,14 +1,17 @@
 """The corpus and the model that all contenders train, written where their workers find them."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.training_work import PARAMS, SOURCE, TARGET, TrainingWork, write_sentences
 from pipeline.params import load_sections
 from pipeline.recipes import make_params
+from transformer.files import atomic_folder
 from transformer.model.config import ModelConfig
 from transformer.text.ids import Ids, IdsMeta, SplitCounts, load_ids
 from transformer.text.special_tokens import SpecialIds
@@ -21,6 +24,8 @@ NEVER = 10**9
 # the source's is about normal, and so is that of target over source.
 LOG_SOURCE, LOG_RATIO = (3.15, 0.58), (-0.05, 0.17)
 LONGEST = 128
+# Synthetic ids that are drawn at once.
+CHUNK_TOKENS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -119,43 +124,54 @@ def write_text(subject: TrainingSubject) -> None:
     for name in ("train", "valid"):
         split = getattr(subject.ids, name)
         for side, read in ((SOURCE, split.source), (TARGET, split.target)):
-            sentences = [read(index)[:-1].tolist() for index in range(len(split))]
+            sentences = (read(index)[:-1].tolist() for index in range(len(split)))
             write_sentences(folder / f"{name}.{side}", sentences)
 
 
 def write_synthetic_ids(folder: Path, vocab_size: int, num_pairs: int, seed: int = 1) -> None:
     """Random ids with the lengths of news text, where no corpus is at hand.
 
+    Words are drawn one by one by Zipf's law with exponent 1: the r-th of n words, which has the
+    r-th lowest id, with probability log(1 + 1 / r) / log(n + 1), about 1 / r. Marks are no words.
+
     Args:
-        folder: a new one, in the form of the stage `tokenize`.
-        vocab_size: of the joint vocabulary, marks included.
+        folder: a new one, in the form of the stage `tokenize`; it appears whole or not at all.
+        vocab_size: of the joint vocabulary, the four marks included.
         num_pairs: of the training part; the validation part is a hundredth of it.
         seed: of lengths and ids.
     """
     generator = np.random.default_rng(seed)
-    folder.mkdir(parents=True)
+    special = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
     dtype = "<u2" if vocab_size <= 1 << 16 else "<u4"
     counts = {}
-    for name, size in (("train", num_pairs), ("valid", max(1, num_pairs // 100))):
-        log_source = generator.normal(*LOG_SOURCE, size)
-        log_target = log_source + generator.normal(*LOG_RATIO, size)
-        sides: dict[str, Any] = {}
-        for side, logs in (("source", log_source), ("target", log_target)):
-            lengths = np.exp(logs).round().clip(2, LONGEST).astype(np.int64)
-            offsets = np.concatenate([[0], np.cumsum(lengths)])
-            ids = generator.integers(4, vocab_size, offsets[-1])
-            ids[offsets[1:] - 1] = 3  # end marks
-            ids.astype("<u2" if vocab_size <= 1 << 16 else "<u4").tofile(
-                folder / f"{name}.{side}.bin"
-            )
-            offsets.astype("<i8").tofile(folder / f"{name}.{side}.offsets.bin")
-            sides[f"{side}_tokens"] = int(lengths.sum())
-            sides[f"longest_{side}"] = int(lengths.max())
-        counts[name] = SplitCounts(pairs=size, dropped_too_long=0, **sides)
-    special = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
-    IdsMeta(
-        vocab_size, vocab_size, special, special, True, dtype, LONGEST, "synthetic", counts
-    ).write(folder)
+    with atomic_folder(folder) as temporary:
+        for name, size in (("train", num_pairs), ("valid", max(1, num_pairs // 100))):
+            log_source = generator.normal(*LOG_SOURCE, size)
+            log_target = log_source + generator.normal(*LOG_RATIO, size)
+            sides: dict[str, Any] = {}
+            for side, logs in (("source", log_source), ("target", log_target)):
+                lengths = np.exp(logs).round().clip(2, LONGEST).astype(np.int64)
+                offsets = np.concatenate([[0], np.cumsum(lengths)])
+                offsets.astype("<i8").tofile(temporary / f"{name}.{side}.offsets.bin")
+                path, num_tokens = temporary / f"{name}.{side}.bin", int(offsets[-1])
+                ids = np.memmap(path, dtype, mode="w+", shape=(num_tokens,))
+                for start in range(0, num_tokens, CHUNK_TOKENS):
+                    part = ids[start : start + CHUNK_TOKENS]
+                    part[:] = _draw_ranks(generator, vocab_size - 4, len(part)) + 3
+                ids[offsets[1:] - 1] = special.eos_id
+                ids.flush()
+                sides |= {f"{side}_tokens": num_tokens, f"longest_{side}": int(lengths.max())}
+            counts[name] = SplitCounts(pairs=size, dropped_too_long=0, **sides)
+        IdsMeta(
+            vocab_size, vocab_size, special, special, True, dtype, LONGEST, "synthetic", counts
+        ).write(temporary)
+
+
+def _draw_ranks(generator: np.random.Generator, num_words: int, size: int) -> NDArray[np.int64]:
+    # From 1 to num_words: whole parts of what has an even logarithm. Rounding may reach the end.
+    logs = generator.random(size, dtype=np.float32) * math.log(num_words + 1)
+    ranks: NDArray[np.int64] = np.exp(logs).astype(np.int64).clip(max=num_words)
+    return ranks
 
 
 def describe(subject: TrainingSubject) -> str:

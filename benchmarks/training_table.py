@@ -22,6 +22,7 @@ class TrainingFindings:
     start_seconds: dict[str, float] = field(default_factory=dict)  # process start to first step
     peak_bytes: dict[str, int] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    precisions: dict[str, str] = field(default_factory=dict)  # of the products
     reasons: dict[str, str] = field(default_factory=dict)  # why there is no figure
     notes: list[str] = field(default_factory=list)
 
@@ -51,8 +52,9 @@ def write_report(findings: TrainingFindings) -> str:
 
 def speed_table(findings: TrainingFindings) -> str:
     """A row per contender, slowest first as they are listed."""
-    header = ["contender", "tokens/s", "of them target", "over the rounds", "padding"]
-    header += ["FLOP utilisation", "peak, GFLOP/s", "first step after, s", "peak memory, MiB"]
+    memory = "peak GPU memory, MiB" if findings.device == "cuda" else "peak memory, MiB"
+    header = ["contender", "precision", "tokens/s", "of them target", "over the rounds", "padding"]
+    header += ["FLOP utilisation", "peak, GFLOP/s", "first step after, s", memory]
     speeds, rows = findings.speeds, []
     for who in findings.contenders:
         name = " ".join(filter(None, [NAMES[who], findings.versions.get(who, "")]))
@@ -64,6 +66,7 @@ def speed_table(findings: TrainingFindings) -> str:
         rows.append(
             [
                 name,
+                findings.precisions[who],
                 f"{speeds.tokens_per_second(who):,.0f}",
                 f"{speeds.tokens_per_second(who, ('target',)):,.0f}",
                 f"{min(by_round):,.0f} to {max(by_round):,.0f}",
@@ -74,7 +77,7 @@ def speed_table(findings: TrainingFindings) -> str:
                 f"{findings.peak_bytes[who] / MEBIBYTE:,.0f}",
             ]
         )
-    return markdown_table(header, rows, num_text_columns=1)
+    return markdown_table(header, rows, num_text_columns=2)
 
 
 def as_json(findings: TrainingFindings) -> str:
@@ -82,6 +85,7 @@ def as_json(findings: TrainingFindings) -> str:
     values: dict[str, Any] = {
         "notes": findings.notes,
         "versions": findings.versions,
+        "precisions": findings.precisions,
         "start_seconds": findings.start_seconds,
         "peak_bytes": findings.peak_bytes,
         "reasons": findings.reasons,

@@ -1,7 +1,7 @@
 """What every contender trains on, in the forms that they read."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -44,10 +44,10 @@ class TrainingWork:
         return Path(self.folder) / TEXT
 
 
-def write_sentences(path: Path, sentences: Sequence[Sequence[int]]) -> None:
+def write_sentences(path: Path, sentences: Iterable[Sequence[int]]) -> None:
     """One line a sentence; a token's name is its id, so that no engine can cut it otherwise."""
-    lines = (" ".join(f"t{id}" for id in ids) for ids in sentences)
-    path.write_text("".join(f"{line}\n" for line in lines))
+    with path.open("w") as file:
+        file.writelines(" ".join(f"t{id}" for id in ids) + "\n" for ids in sentences)
 
 
 def token_names(vocab_size: int, num_special: int) -> list[str]:

@@ -19,13 +19,16 @@ def train_ours(
     work: TrainingWork, make_pace: Callable[..., Pace], compile: bool, precision: str | None
 ) -> None:
     """The project's trainer, as the stage `train` runs it, but for validation and reports."""
+    from transformer.threads import bound_spinning
+
+    bound_spinning()
     import torch
 
     from pipeline.params import load_sections
     from transformer.model.config import ModelConfig
     from transformer.text.ids import load_ids
     from transformer.training.config import TrainConfig
-    from transformer.training.device import tune_process
+    from transformer.training.device import choose_precision, tune_process
     from transformer.training.sentence_batches import make_plan
     from transformer.training.trainer import Resume, train_model
 
@@ -38,8 +41,8 @@ def train_ours(
     config = config.model_copy(update=changes)
     ids = load_ids(Path(work.ids))
     tune_process(config.num_threads)
-    wait = torch.cuda.synchronize if work.device == "cuda" else lambda: None
-    pace = make_pace(torch.__version__, synchronise=wait)
+    dtype = choose_precision(config.precision, torch.device(work.device))
+    pace = make_pace(torch.__version__, str(dtype).removeprefix("torch."), work.device)
     train = ids.train
     plan = make_plan(config, train.source_lengths, train.target_lengths)
 
@@ -88,8 +91,7 @@ def train_plainly(work: TrainingWork, make_pace: Callable[..., Pace], is_tutoria
         plan = make_plan(config, train.source_lengths, train.target_lengths)
         batches = list(plan.epoch(0))
     loop = PlainLoop(model, meta, config, padded_length)
-    wait = torch.cuda.synchronize if work.device == "cuda" else lambda: None
-    pace = make_pace(torch.__version__, synchronise=wait)
+    pace = make_pace(torch.__version__, str(loop.precision).removeprefix("torch."), work.device)
     while True:
         for indices in batches:
             lengths = train.source_lengths[indices], train.target_lengths[indices]

@@ -9,9 +9,16 @@ NAMES = {
     "pytorch": "ours: PyTorch search with cache",
     "onnx-float32": "ours: ONNX float32",
     "onnx-int8": "ours: ONNX int8",
+    "onnx-float16": "ours: ONNX float16",
     "ctranslate2-float32": "CTranslate2 float32",
     "ctranslate2-int8": "CTranslate2 int8",
     "ctranslate2-int8-shortlist": "CTranslate2 int8 with our short-lists",
+}
+# By device. A CPU computes float16 by casts; a GPU sends int8 back and forth to the CPU, where
+# CTranslate2 is measured too.
+DEFAULTS = {
+    "cpu": tuple(name for name in NAMES if name != "onnx-float16"),
+    "cuda": ("tutorial", "pytorch", "onnx-float32", "onnx-float16"),
 }
 SHORTLIST = "-shortlist"  # ends the name of a contender that uses one where it might not
 SLOW = {"tutorial", "pytorch"}

@@ -4,8 +4,12 @@ from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 
-from benchmarks.project import ALL, graph_file, plan_name, plan_work
-from benchmarks.variants import Variant, file_bytes, list_variants
+import pytest
+
+from benchmarks.commands import Commands
+from benchmarks.environment import UnavailableError
+from benchmarks.project import ALL, Project, graph_file, plan_name, plan_work
+from benchmarks.variants import DEFAULTS, NAMES, Variant, file_bytes, list_variants
 from transformer.decoding.config import SearchConfig
 
 SEARCH = SearchConfig(
@@ -41,6 +45,25 @@ def test_all_batch_sizes_hold_the_same_sentences():
 def test_graphs_by_precision():
     assert graph_file(Path("t"), "float32") == Path("t/translator.onnx")
     assert graph_file(Path("t"), "int8") == Path("t/translator.int8.onnx")
+    assert graph_file(Path("t"), "float16") == Path("t/translator.float16.onnx")
+
+
+@pytest.mark.parametrize("who", ["onnx-float32", "onnx-float16"])
+def test_a_graph_that_the_folder_lacks_is_not_offered(tmp_path, who):
+    commands = Commands(Project(tmp_path), make_subject([]), tmp_path, "cuda")
+    name = graph_file(Path(), who.removeprefix("onnx-")).name
+    with pytest.raises(UnavailableError, match=f"{name} is not among the exported translator's"):
+        commands.model_path(who)
+    graph = tmp_path / "models/translator" / name
+    graph.parent.mkdir(parents=True)
+    graph.touch()
+    assert commands.model_path(who) == graph
+
+
+def test_each_device_has_its_contenders():
+    assert "onnx-float16" not in DEFAULTS["cpu"]
+    assert not {"onnx-int8", "ctranslate2-int8"} & set(DEFAULTS["cuda"])
+    assert set(DEFAULTS["cpu"]) | set(DEFAULTS["cuda"]) == set(NAMES)
 
 
 def test_ctranslate2_gets_every_setting_that_may_be_its_best():

@@ -1,13 +1,15 @@
 """The training benchmark as a command, with real workers at a small size."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from benchmarks import training
-from benchmarks.environment import UnavailableError
+from benchmarks.environment import ROOT, UnavailableError
 
 SMALL = ["--synthetic", "200", "--batch-tokens", "96", "--threads", "1"]
 SMALL += ["--rounds", "2", "--seconds", "0", "--warm-up", "0"]
@@ -15,7 +17,7 @@ SMALL += ["--rounds", "2", "--seconds", "0", "--warm-up", "0"]
 
 @pytest.fixture
 def run(monkeypatch):
-    monkeypatch.setattr(training, "NUM_SYNTHETIC_PAIRS", 300)
+    monkeypatch.setattr(training, "NUM_SYNTHETIC_PAIRS", {"cpu": 300})
     app = typer.Typer()
     app.command()(training.main)
 
@@ -33,6 +35,8 @@ def test_all_that_needs_no_peer_is_measured(run, tmp_path):
     assert result.exit_code == 0, result.output
     record = json.loads(page.with_suffix(".json").read_text())
     assert not record["reasons"]
+    in_half = {who for who, precision in record["precisions"].items() if precision == "bfloat16"}
+    assert in_half == {"eager-bfloat16"}
     columns = record["measurement_columns"]
     rows = [dict(zip(columns, row, strict=True)) for row in record["measurements"]]
     assert {row["contender"] for row in rows} == set(names.split(","))
@@ -41,6 +45,20 @@ def test_all_that_needs_no_peer_is_measured(run, tmp_path):
         assert row["flops"] > 0
         assert row["peak"] > 0
     assert page.read_text() in result.output
+
+
+def test_our_threads_spin_for_a_bounded_time_before_torch_starts_them():
+    code = """
+import os, sys
+from benchmarks import training_worker
+from transformer import threads
+def stop():
+    sys.exit(f"torch is loaded: {'torch' in sys.modules}")
+threads.bound_spinning = stop
+training_worker.train_ours(None, None, False, None)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stderr == "torch is loaded: False\n"
 
 
 @pytest.mark.slow

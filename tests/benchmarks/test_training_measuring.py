@@ -136,14 +136,17 @@ def test_a_contender_that_fails_is_left_out_and_the_reason_kept(model):
     assert [one.contender for one in found].count("b") == 3
 
 
-def test_the_page_has_a_row_or_a_reason_for_everyone():
-    findings = TrainingFindings(["joeynmt", "eager"], "cpu", "small")
+@pytest.mark.parametrize(("device", "memory"), [("cpu", "memory"), ("cuda", "GPU memory")])
+def test_the_page_has_a_row_or_a_reason_for_everyone(device, memory):
+    findings = TrainingFindings(["joeynmt", "eager"], device, "small")
     findings.measurements = [measurement("eager", 0, 1000)]
     findings.start_seconds, findings.peak_bytes = {"eager": 3.0}, {"eager": 2**30}
-    findings.versions = {"eager": "2.13"}
+    findings.versions, findings.precisions = {"eager": "2.13"}, {"eager": "bfloat16"}
     findings.reasons = {"joeynmt": "no such package"}
     page = write_report(findings)
-    assert "| ours 2.13 | 1,000 | 750 | 1,000 to 1,000 | 20.0% | 50.0% | 1 | 3.0 | 1,024 |" in page
+    speed = "1,000 | 750 | 1,000 to 1,000 | 20.0% | 50.0% | 1 | 3.0 | 1,024"
+    assert f"| ours 2.13 | bfloat16 | {speed} |" in page
+    assert f"| peak {memory}, MiB |" in page
     assert "| Joey NMT | – |" in page
     assert "Joey NMT: no such package" in page
     record = json.loads(as_json(findings))

@@ -2,10 +2,13 @@
 
 import io
 import json
+import sys
 
 import pytest
+import torch
 
-from benchmarks.training_pace import Pace
+from benchmarks import training_pace
+from benchmarks.training_pace import Pace, serve_training
 
 
 class Loop:
@@ -15,8 +18,16 @@ class Loop:
         self.now, self.num_synchronised = 0.0, 0
         self.out = io.StringIO()
         requests = "".join(json.dumps({"kind": "measure", "seconds": s}) + "\n" for s in requests)
+        asked = io.StringIO(requests)
         self.pace = Pace(
-            "9.1", -2.0, self.out, io.StringIO(requests), self._synchronise, lambda: self.now
+            "9.1",
+            "float32",
+            -2.0,
+            self.out,
+            asked,
+            self._synchronise,
+            lambda: int(self.now) << 20,
+            lambda: self.now,
         )
 
     def _synchronise(self):
@@ -35,7 +46,7 @@ class Loop:
 
 def test_the_greeting_comes_before_the_first_step():
     greeting, *answers = Loop().run()
-    assert greeting == {"load_seconds": 2.0, "version": "9.1"}
+    assert greeting == {"load_seconds": 2.0, "version": "9.1", "precision": "float32"}
     assert not answers
 
 
@@ -49,6 +60,32 @@ def test_no_seconds_are_one_step():
     _, first, second = Loop(0, 0).run()
     assert (first["num_steps"], second["num_steps"]) == (1, 1)
     assert (first["pairs"], second["pairs"]) == ([[4, 0, 2]], [[4, 1, 2]])
+
+
+def test_the_memory_told_is_what_the_device_used_at_most():
+    _, first, second = Loop(0, 0).run()
+    assert (first["peak_bytes"], second["peak_bytes"]) == (3 << 20, 6 << 20)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_gpu_is_waited_for_and_its_own_memory_told(monkeypatch, device):
+    waits, out = [], io.StringIO()
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: waits.append(1))
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 7)
+    monkeypatch.setattr(training_pace, "take_stdout", lambda: out)
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"seconds": 0}\n'))
+
+    def train(make_pace):
+        pace = make_pace("9.1", "bfloat16", device)
+        for _ in range(2):
+            pace.before_step([(3, 4)], 8)
+
+    with pytest.raises(SystemExit):
+        serve_training(train)
+    greeting, answer = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert greeting["precision"] == "bfloat16"
+    assert (answer["peak_bytes"] == 7) is (device == "cuda")
+    assert len(waits) == (device == "cuda")
 
 
 def test_the_device_is_waited_for_once_a_measurement():

@@ -52,6 +52,22 @@ def test_loss_and_gradients_are_those_of_the_project(subject, model, is_tutorial
         torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("is_tutorial", [False, True])
+def test_products_run_in_the_precision_of_the_config(subject, model, is_tutorial, monkeypatch):
+    if is_tutorial:
+        monkeypatch.setattr(attention, "scaled_dot_product_attention", explicit_attention)
+    indices = subject.ids.train.source_lengths.argsort()[:6]
+    losses, dtypes = {}, {}
+    model.projection.register_forward_hook(lambda *call: dtypes.update({precision: call[2].dtype}))
+    for precision in ("float32", "bfloat16"):
+        config = subject.config.model_copy(update={"precision": precision})
+        loop = PlainLoop(model, subject.ids.meta, config, 128 if is_tutorial else None)
+        losses[precision] = loop.loss(*loop.batch(subject.ids.train, indices)).item()
+        assert str(loop.precision) == f"torch.{precision}"
+    assert dtypes == {"float32": torch.float32, "bfloat16": torch.bfloat16}
+    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.01)
+
+
 def test_all_dropout_is_pytorchs(subject, model):
     loop = PlainLoop(model, subject.ids.meta, subject.config)
     assert not any(isinstance(module, Dropout) for module in loop.model.modules())

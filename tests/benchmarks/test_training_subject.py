@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from benchmarks import training_subject
 from benchmarks.training_subject import prepare, write_synthetic_ids, write_text
 from benchmarks.training_work import FILE, TrainingWork
 from transformer.text.ids import load_ids
@@ -28,6 +29,27 @@ def test_synthetic_ids_have_end_marks_and_no_other_marks(subject):
         assert end == 3
         assert min(ids) >= 4
         assert max(ids) < 500
+
+
+def test_the_rth_word_comes_about_one_rth_as_often_as_the_first(subject):
+    ranks = np.asarray(subject.ids.train.source_ids) - 3
+    ranks = ranks[ranks > 0]  # not the end marks
+    for rank in (1, 3, 10, 100, 496):
+        share = np.log(rank + 1) / np.log(497)
+        assert np.mean(ranks <= rank) == pytest.approx(share, abs=0.01)
+
+
+def test_the_same_seed_gives_the_same_files_whatever_is_drawn_at_once(tmp_path, monkeypatch):
+    write_synthetic_ids(tmp_path / "whole", 500, 200)
+    monkeypatch.setattr(training_subject, "CHUNK_TOKENS", 999)
+    write_synthetic_ids(tmp_path / "parts", 500, 200)
+    write_synthetic_ids(tmp_path / "other", 500, 200, seed=2)
+    whole, parts, other = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        for name in ("whole", "parts", "other")
+    )
+    assert whole == parts
+    assert whole["train.source.bin"] != other["train.source.bin"]
 
 
 def test_large_vocabularies_get_wide_ids(tmp_path):

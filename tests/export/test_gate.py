@@ -11,7 +11,7 @@ from transformer.export.config import ExportConfig
 from transformer.export.gate import Verdict, choose_defaults, find_problems
 from transformer.export.histogram import bin_edges, count_bins
 from transformer.export.parity import Difference, Parity, Reference
-from transformer.export.report import list_metrics, two_digits, write_reports
+from transformer.export.report import list_metrics, summarise, two_digits, write_reports
 
 REFERENCE = Reference([], [], 30.0, "nrefs:1")
 NEAR = Difference(3, "a b", "a c", -0.51234567, -0.5, 1.234e-7, True)
@@ -92,7 +92,7 @@ def test_short_lists_are_named_where_they_may_be_the_cause():
 
 def verdicts(**problems):
     return [
-        Verdict(a_parity(precision), 1000, ["lost"] if problems.get(precision) else [])
+        Verdict(a_parity(precision), 1000, ["lost"] if problems.get(precision) else [], "cpu")
         for precision in ("float32", "int8", "float16")
     ]
 
@@ -116,8 +116,17 @@ def test_metrics_have_a_prefix_but_for_float32():
     assert metrics["int8_passed"] is False
 
 
+def test_lines_and_metrics_tell_what_each_graph_ran_on():
+    float32, int8, float16 = verdicts()
+    float16 = replace(float16, measured_on="cuda")
+    lines = summarise(REFERENCE, [float32, int8, float16]).splitlines()
+    assert [line.partition("; run on ")[2] for line in lines] == ["", "CPU", "CPU", "CUDA"]
+    metrics = list_metrics(REFERENCE, [float32, int8, float16])
+    assert (metrics["int8_measured_on"], metrics["float16_measured_on"]) == ("cpu", "cuda")
+
+
 def test_no_loss_is_plain_zero():
-    metrics = list_metrics(REFERENCE, [Verdict(a_parity(change=0.0), 1, [])] * 2)
+    metrics = list_metrics(REFERENCE, [Verdict(a_parity(change=0.0), 1, [], "cpu")] * 2)
     assert str(metrics["float32_bleu_loss"]) == "0.0"
 
 

@@ -14,6 +14,7 @@ from transformer.export.config import ExportConfig
 from transformer.export.parity import TestSet
 from transformer.export.translator import export_translator
 from transformer.serving.card import load_card
+from transformer.serving.session import open_session
 from transformer.serving.translator import Translator
 from transformer.text.special_tokens import SPECIAL_TOKENS
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
@@ -143,6 +144,33 @@ def test_card_and_page_tell_what_is_there(export):
         assert f"| {precision} |" in page
         assert graph["signature"] == card["pytorch"]["signature"]
     assert card["default_precision"] == {"cpu": "int8", "cuda": "float32"}
+
+
+@pytest.mark.parametrize("gpu", ["cuda", "cpu"])
+def test_float16_is_judged_on_cuda_where_that_works(export, monkeypatch, gpu):
+    asked = []
+
+    def fake_open(graph, provider, num_threads):
+        asked.append((getattr(graph, "name", "with logits"), provider))
+        session, _ = open_session(graph, "cpu", num_threads)
+        return session, gpu if provider == "auto" else provider
+
+    monkeypatch.setattr("transformer.export.translator.open_session", fake_open)
+    folder = export(precisions=["float32", "int8", "float16"])
+    assert asked == [
+        ("translator.onnx", "cpu"),
+        ("with logits", "cpu"),
+        ("translator.int8.onnx", "cpu"),
+        ("with logits", "cpu"),
+        ("translator.float16.onnx", "auto"),
+        ("with logits", gpu),
+    ]
+    card = json.loads((folder / "translator.json").read_text())
+    measured = {name: graph["measured_on"] for name, graph in card["graphs"].items()}
+    assert measured == {"float32": "cpu", "int8": "cpu", "float16": gpu}
+    rounding = [card["graphs"][name]["max_logit_difference"] for name in ("float32", "float16")]
+    assert 0 < rounding[0] < 1e-4 < rounding[1] < 0.1
+    assert f"| float16 | {gpu.upper()} |" in (folder / "README.md").read_text()
 
 
 def test_a_narrower_graph_that_loses_too_much_is_left_out(export, tmp_path, monkeypatch):

@@ -1,12 +1,15 @@
 """The provider that was got is the provider that is told."""
 
 import importlib.metadata
+import os
 
 import onnxruntime
 import pytest
 
 from transformer.serving import session as module
 from transformer.serving.session import open_session
+
+CUDA = ["CUDAExecutionProvider", "CPUExecutionProvider"]
 
 
 @pytest.fixture
@@ -16,13 +19,38 @@ def graph(make_translator):
 
 @pytest.fixture
 def gpu_build(monkeypatch):
-    """An onnxruntime that lists CUDA, finds a driver, then falls back without a word."""
-    providers = ["CUDAExecutionProvider", "CPUExecutionProvider"]
-    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: providers)
+    """An onnxruntime that lists CUDA, finds a driver, then falls back without a word.
+
+    What its sessions were opened with.
+    """
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: CUDA)
     monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: print("noise"))
     monkeypatch.setattr(module.ctypes, "CDLL", lambda name: None)
-    open_on = module._open
-    monkeypatch.setattr(module, "_open", lambda path, _, threads: open_on(path, "cpu", threads))
+    monkeypatch.setenv(module.CUDNN_ATTENTION, "")  # to be put back as it was
+    monkeypatch.delenv(module.CUDNN_ATTENTION)
+    open_really, opened = onnxruntime.InferenceSession, []
+
+    def fall_back(graph, options, **settings):
+        opened.append(settings | {"cudnn": os.environ.get(module.CUDNN_ATTENTION)})
+        return open_really(graph, options, providers=["CPUExecutionProvider"])
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", fall_back)
+    return opened
+
+
+@pytest.fixture
+def working_gpu(gpu_build, monkeypatch):
+    """The same with CUDA that starts."""
+    open_session = onnxruntime.InferenceSession
+
+    def start(*arguments, **settings):
+        session = open_session(*arguments, **settings)
+        if len(settings["providers"]) == 2:
+            session.get_providers = lambda: CUDA
+        return session
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", start)
+    return gpu_build
 
 
 @pytest.fixture
@@ -66,6 +94,50 @@ def test_auto_warns_when_cuda_does_not_start(graph, gpu_build, capsys):
     with pytest.warns(RuntimeWarning, match="could not start CUDA.*Running on the CPU"):
         assert open_session(graph, "auto", None)[1] == "cpu"
     assert capsys.readouterr().out == ""
+
+
+def test_a_session_that_fell_back_has_the_settings_of_the_cpu(graph, gpu_build):
+    with pytest.warns(RuntimeWarning, match="Running on the CPU"):
+        open_session(graph, "auto", None)
+    on_cpu = gpu_build[1]
+    assert on_cpu["providers"] == ["CPUExecutionProvider"]
+    assert on_cpu["disabled_optimizers"] == ["SkipLayerNormFusion"]
+
+
+def test_cuda_multiplies_in_full_precision_unless_tf32_is_allowed(graph, working_gpu):
+    assert open_session(graph, "cuda", None)[1] == "cuda"
+    open_session(graph, "auto", None, allow_tf32=True)
+    open_session(graph, "cpu", None, allow_tf32=True)
+    assert [one["providers"] for one in working_gpu] == [
+        [("CUDAExecutionProvider", {"use_tf32": "0"}), "CPUExecutionProvider"],
+        [("CUDAExecutionProvider", {"use_tf32": "1"}), "CPUExecutionProvider"],
+        ["CPUExecutionProvider"],
+    ]
+
+
+def test_sums_and_norms_are_fused_on_cuda_alone(graph, working_gpu):
+    for provider in ("cuda", "cpu"):
+        open_session(graph, provider, None)
+    disabled = [one["disabled_optimizers"] for one in working_gpu]
+    assert disabled == [[], ["SkipLayerNormFusion"]]
+
+
+@pytest.mark.parametrize(("users", "expected"), [(None, "0"), ("1", "1")])
+def test_cudnn_attention_is_off_on_cuda_unless_the_user_set_it(
+    graph, working_gpu, monkeypatch, users, expected
+):
+    open_session(graph, "cpu", None)
+    if users is not None:
+        monkeypatch.setenv(module.CUDNN_ATTENTION, users)
+    open_session(graph, "cuda", None)
+    assert [one["cudnn"] for one in working_gpu] == [None, expected]
+
+
+def test_a_graph_in_memory_is_opened_too(graph):
+    session, _ = open_session(graph.read_bytes(), "cpu", None)
+    assert session.get_inputs()[0].name == "source"
+    with pytest.raises(ValueError, match="can't open the graph: "):
+        open_session(b"no graph", "cpu", None)
 
 
 def test_cuda_that_falls_back_in_silence_is_refused(graph, gpu_build):

@@ -92,7 +92,7 @@ def _describe_graph(verdict: Verdict, reference: Reference) -> dict[str, Any]:
         "file": GRAPHS[precision] if verdict.passed else None,
         "size_bytes": verdict.size_bytes,
         "signature": reference.bleu_signature,
-        "measured_on": "cpu",
+        "measured_on": verdict.measured_on,
         "passed": verdict.passed,
         "problems": list(verdict.problems),
         **measure(verdict.parity),
@@ -148,13 +148,13 @@ that a translator needs is in this folder: `python -m pipeline translate --model
 
 ## Scores on the test set of {card["num_test_sentences"]:,} sentences
 
-| | size | BLEU | below PyTorch's, 95 % in | same translations | largest logit difference |
-|---|---|---|---|---|---|
-| PyTorch | | {card["pytorch"]["bleu"]:.2f} | | | |
+| | on | size | BLEU | below PyTorch's, 95 % in | same translations | largest logit difference |
+|---|---|---|---|---|---|---|
+| PyTorch | CPU | | {card["pytorch"]["bleu"]:.2f} | | | |
 {_rows(card["graphs"])}
 
 Signature: `{card["pytorch"]["signature"]}`.
-The intervals are of paired resamples. Each graph was measured on the CPU.
+The intervals are of paired resamples.
 {left_out}
 ## Files
 
@@ -173,7 +173,8 @@ corpus badly.
 
 def _rows(graphs: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(
-        f"| {precision} | {graph['size_bytes'] / 1e6:.1f} MB | {graph['bleu']:.2f} | "
+        f"| {precision} | {graph['measured_on'].upper()} | {graph['size_bytes'] / 1e6:.1f} MB "
+        f"| {graph['bleu']:.2f} | "
         f"{graph['bleu_loss']:.2f}, [{graph['bleu_loss_low']:.2f}, {graph['bleu_loss_high']:.2f}] "
         f"| {graph['identical_share']:.2%} | {graph['max_logit_difference']:.1g} |"
         for precision, graph in graphs.items()

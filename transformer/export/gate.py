@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from transformer.export.config import ExportConfig, Precision
 from transformer.export.parity import Parity, Reference
@@ -20,6 +21,9 @@ class Verdict:
     parity: Parity
     size_bytes: int
     problems: Sequence[str]
+    # What ran the graph: CUDA's kernels round float16 otherwise than the CPU's, which have none
+    # of it and compute in float32.
+    measured_on: Literal["cpu", "cuda"]
 
     @property
     def passed(self) -> bool:

@@ -240,13 +240,13 @@ def with_logits(model: onnx.ModelProto) -> onnx.ModelProto:
     greedy, beam = graphs_of(search)
     (steps,) = (node for node in greedy.node if node.name == "greedy_steps")
     # A body's further outputs are gathered over its iterations.
-    _show(graphs_of(steps)[0], GREEDY_LOGITS)
+    _show_cast(graphs_of(steps)[0], GREEDY_LOGITS)
     steps.output.append("greedy.all_logits")
     _show(greedy, "greedy.all_logits")
     (phases,) = (node for node in beam.node if node.name == "phases")
     (phase,) = graphs_of(phases)
     (steps,) = (node for node in phase.node if node.name == "steps")
-    _show(graphs_of(steps)[0], LOGITS)
+    _show_cast(graphs_of(steps)[0], LOGITS)
     steps.output.append("phase.logits")
     _show(phase, "phase.logits")
     phases.output.append("beam.all_logits")
@@ -268,6 +268,13 @@ def graphs_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
 
 def _show(graph: onnx.GraphProto, name: str) -> None:
     graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
+
+
+def _show_cast(graph: onnx.GraphProto, name: str) -> None:
+    # A float16 graph has its logits in float16.
+    shown = f"{name}.float32"
+    graph.node.append(helper.make_node("Cast", [name], [shown], to=TensorProto.FLOAT))
+    _show(graph, shown)
 
 
 def serialise(model: onnx.ModelProto) -> bytes:

@@ -48,7 +48,8 @@ def list_metrics(reference: Reference, verdicts: Sequence[Verdict]) -> dict[str,
     for name in ("identical_share", "max_score_difference", "max_logit_difference"):
         metrics[name] = measured[name]
     for verdict in verdicts[1:]:
-        values = measure(verdict.parity) | {"passed": verdict.passed}
+        told = {"passed": verdict.passed, "measured_on": verdict.measured_on}
+        values = measure(verdict.parity) | told
         metrics |= {f"{verdict.parity.precision}_{name}": value for name, value in values.items()}
     return metrics
 
@@ -78,7 +79,7 @@ def summarise(reference: Reference, verdicts: Sequence[Verdict]) -> str:
             f"{parity.precision:<8} BLEU {parity.bleu:.2f}  {change.value:+.2f} in "
             f"[{change.low:+.2f}, {change.high:+.2f}]; {parity.identical_share:.2%} of "
             f"{parity.num_sentences} translations equal PyTorch's{near_ties}; "
-            f"{verdict.size_bytes / 1e6:.1f} MB"
+            f"{verdict.size_bytes / 1e6:.1f} MB; run on {verdict.measured_on.upper()}"
         )
         lines += [f"         left out: {problem}" for problem in verdict.problems]
     return "\n".join(lines)

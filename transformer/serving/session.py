@@ -16,6 +16,8 @@ from transformer.allocator import keep_freed_memory
 Provider = Literal["auto", "cpu", "cuda"]
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+# onnxruntime's own switch. It reads the environment when a graph is loaded.
+CUDNN_ATTENTION = "ORT_ENABLE_CUDNN_FLASH_ATTENTION"
 # Of freed memory, for sessions that may run side by side.
 _KEPT_BYTES = 256 << 20
 TWO_PACKAGES = (
@@ -26,15 +28,23 @@ TWO_PACKAGES = (
 
 
 def open_session(
-    path: Path, provider: Provider, num_threads: int | None
+    graph: Path | bytes,
+    provider: Provider,
+    num_threads: int | None,
+    allow_tf32: bool = False,
 ) -> tuple[onnxruntime.InferenceSession, Literal["cpu", "cuda"]]:
     """Opens a graph on the provider asked for.
 
+    On CUDA attention by cuDNN, which makes a plan for every new length, is off unless the
+    environment says otherwise (`ORT_ENABLE_CUDNN_FLASH_ATTENTION`).
+
     Args:
-        path: the ONNX file.
+        graph: the ONNX file, or what is in it.
         provider: `auto` takes CUDA where it works, else the CPU.
         num_threads: for one operation on the CPU; None means one per physical core. With 1 the
             process's allocator is told to keep up to 256 MiB of what is freed (Linux).
+        allow_tf32: on CUDA, float32 products of 10-bit mantissas, which tensor cores multiply;
+            float32 means float32 otherwise.
 
     Returns:
         The session, and the provider that it really runs on.
@@ -49,11 +59,11 @@ def open_session(
     if _are_both_packages_installed():
         warnings.warn(TWO_PACKAGES, RuntimeWarning, stacklevel=2)
     if expected == "cpu":
-        return _open(path, "cpu", num_threads), "cpu"
+        return _open(graph, "cpu", num_threads), "cpu"
     # Finds CUDA libraries that came as packages, which the dynamic loader doesn't know.
     with contextlib.redirect_stdout(sys.stderr):  # it prints its warnings
         onnxruntime.preload_dlls()
-    session = _open(path, "cuda", num_threads)
+    session = _open(graph, "cuda", num_threads, allow_tf32)
     # onnxruntime falls back to the CPU without raising, so what was asked for proves nothing.
     if PROVIDERS["cuda"] in session.get_providers():
         return session, "cuda"
@@ -64,7 +74,7 @@ def open_session(
     if provider == "cuda":
         raise ValueError(f"provider = 'cuda': {advice}, or choose provider = 'cpu'")
     warnings.warn(f"{advice}. Running on the CPU", RuntimeWarning, stacklevel=2)
-    return session, "cpu"
+    return _open(graph, "cpu", num_threads), "cpu"  # that session has CUDA's settings
 
 
 def count_threads(num_threads: int | None) -> int:
@@ -103,7 +113,10 @@ def expect_provider(provider: Provider) -> Literal["cpu", "cuda"]:
 
 
 def _open(
-    path: Path, provider: Literal["cpu", "cuda"], num_threads: int | None
+    graph: Path | bytes,
+    provider: Literal["cpu", "cuda"],
+    num_threads: int | None,
+    allow_tf32: bool = False,
 ) -> onnxruntime.InferenceSession:
     # Defaults but for these: lower optimisation levels open no sooner, and threads that don't spin
     # between operations make the search's many small ones slower.
@@ -115,15 +128,21 @@ def _open(
         # slows down, by a quarter where batches are small.
         options.enable_cpu_mem_arena = False
         keep_freed_memory(_KEPT_BYTES)
-    wanted = [PROVIDERS["cpu"]] if provider == "cpu" else [PROVIDERS["cuda"], PROVIDERS["cpu"]]
+    providers: list[str | tuple[str, dict[str, str]]] = [PROVIDERS["cpu"]]
+    # On a CPU the fused sum and norm takes several times as long as the two.
+    disabled = ["SkipLayerNormFusion"]
+    if provider == "cuda":
+        os.environ.setdefault(CUDNN_ATTENTION, "0")
+        providers.insert(0, (PROVIDERS["cuda"], {"use_tf32": str(int(allow_tf32))}))
+        disabled = []
     try:
-        # On a CPU the fused sum and norm takes several times as long as the two.
         return onnxruntime.InferenceSession(
-            path, options, providers=wanted, disabled_optimizers=["SkipLayerNormFusion"]
+            graph, options, providers=providers, disabled_optimizers=disabled
         )
     except Exception as error:  # onnxruntime's own exceptions share no public base
+        name = "the graph" if isinstance(graph, bytes) else graph
         raise ValueError(
-            f"onnxruntime {onnxruntime.__version__} can't open {path}: {error}"
+            f"onnxruntime {onnxruntime.__version__} can't open {name}: {error}"
         ) from error
 
 
