@@ -7,6 +7,7 @@ import sys
 
 import typer
 
+from pipeline.adopt import adopt
 from pipeline.affected import affected
 from pipeline.check import check
 from pipeline.clean import clean
@@ -14,6 +15,7 @@ from pipeline.compare import compare
 from pipeline.download import download
 from pipeline.evaluate import evaluate
 from pipeline.export import export
+from pipeline.pack import pack
 from pipeline.plots import plots
 from pipeline.pretrain import pretrain
 from pipeline.promote import promote
@@ -36,7 +38,7 @@ app = typer.Typer(
 for stage in (download, clean, vocab, tokenize, pretrain, train, evaluate, export):
     app.command(rich_help_panel="Stages, as `dvc repro` runs them")(stage)
 app.command(rich_help_panel="Commands", cls=TextCommand)(translate)
-for command in (recipe, check, affected, compare, plots, sweep, sync, promote, ui):
+for command in (recipe, check, affected, compare, plots, sweep, pack, adopt, sync, promote, ui):
     app.command(rich_help_panel="Commands")(command)
 
 

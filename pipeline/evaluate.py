@@ -1,13 +1,8 @@
 """`evaluate`: the test set translated, scored, pictured."""
 
-from typing import TYPE_CHECKING
-
 import typer
 
 from pipeline.paths import CHECKPOINT, CLEAN, METRICS, RAW, REPORTS, TOKENIZER
-
-if TYPE_CHECKING:
-    pass
 
 # Sentences whose attention can be read in a picture, in source tokens without end mark.
 PICTURED_LENGTHS = range(3, 26)
@@ -17,6 +12,7 @@ def evaluate() -> None:
     """Translate the test set; score it against its raw references."""
     from functools import partial
 
+    from pipeline.elsewhere.record import Recorder
     from pipeline.params import load_sections
     from pipeline.tracking.evaluation import track_evaluation
     from transformer.decoding.attention_maps import cross_attention
@@ -36,6 +32,7 @@ def evaluate() -> None:
     from transformer.training.device import choose_device
 
     search, config = load_sections(("search", SearchConfig), ("evaluate", EvaluateConfig))
+    record = Recorder("evaluate")
     test = read_heldout(RAW, CLEAN)
     device = choose_device(config.device, "evaluate")
     model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER, device)
@@ -90,3 +87,4 @@ def evaluate() -> None:
     write_attention_maps(REPORTS / "attention", maps)
     typer.echo(summary)
     track_evaluation(model_hash(CHECKPOINT))
+    record.finish()

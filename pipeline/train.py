@@ -25,6 +25,7 @@ def train(
             arguments = ["train", "--profile"] if profile else ["train"]
             raise typer.Exit(launch_ranks(num_processes, arguments))
 
+    from pipeline.elsewhere.record import Recorder
     from pipeline.tracking.training import track_training
     from pipeline.train_identity import training_hash
     from pipeline.train_log import LogFile, new_profile_folder
@@ -66,6 +67,7 @@ def train(
             if not ranks.is_first:
                 train_model(config, model_config, ids, (), resume, ranks, peak, start)
                 return
+            record = Recorder("train")
             with track_training(folder) as tracking:
                 log = LogFile(folder, ranks.world_size, peak)
                 reporters = (ProgressBar(), tracking, log)
@@ -81,6 +83,7 @@ def train(
                 metrics = {"perplexity": round(perplexity, 4), "parameters": size}
                 write_json(METRICS / "train.json", metrics)
                 tracking.log_outcome(model_hash(CHECKPOINT))
+            record.finish()
     for epoch, share in result.summary.get("train_accuracy", {}).items():
         typer.echo(f"{epoch.replace('_', ' ')}: token accuracy in training {share:.4f}")
     typer.echo(

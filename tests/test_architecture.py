@@ -28,6 +28,7 @@ SHARED = {"allocator", "config", "files"}
 # These write no output of a stage: a change in them need not rerun it.
 WITHOUT_OUTPUT = {
     Path("pipeline/checkout.py"),
+    Path("pipeline/elsewhere/record.py"),
     Path("pipeline/resume_folder.py"),
     Path("pipeline/stop_signals.py"),
     Path("pipeline/train_identity.py"),

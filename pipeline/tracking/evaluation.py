@@ -45,7 +45,8 @@ def describe_evaluation(tracker: Tracker) -> None:
     if TRANSLATIONS.exists():
         with TRANSLATIONS.open(newline="", encoding="utf-8") as file:
             log_table(tracker, "evaluate", "translations", list(csv.DictReader(file)))
-    _log_settings(tracker, params, scores)
+    if not tracker.has_failed:  # else there is nothing that the child would belong to
+        _log_settings(tracker, params, scores)
 
 
 def _log_test_set(tracker: Tracker) -> None:

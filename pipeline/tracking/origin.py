@@ -12,7 +12,7 @@ _RESULTS = ("dvc.lock", "reports")
 
 def origin_tags() -> dict[str, str]:
     """Commit, whether files differ from it, DVC's experiment, versions of packages."""
-    tags = {f"version.{name}": version for name, version in _versions().items()}
+    tags = version_tags()
     for variable in ("DVC_EXP_NAME", "DVC_EXP_BASELINE_REV"):
         if value := os.environ.get(variable):
             tags[variable.lower()] = value
@@ -38,7 +38,8 @@ def device_tag(name: str) -> str:
     return f"cpu: {platform.machine()}, {torch.get_num_threads()} threads"
 
 
-def _versions() -> dict[str, str]:
+def version_tags() -> dict[str, str]:
+    """Versions of Python and packages, without those that are not installed."""
     versions = {"python": platform.python_version()}
     for name in _PACKAGES:
         for distribution in (name, f"{name}-gpu"):
@@ -46,7 +47,7 @@ def _versions() -> dict[str, str]:
                 versions[name] = metadata.version(distribution)
             except metadata.PackageNotFoundError:
                 continue
-    return versions
+    return {f"version.{name}": version for name, version in versions.items()}
 
 
 def _git(*arguments: str) -> str:

@@ -1,6 +1,7 @@
 """Writing to one MLflow run: each call may be repeated, and none raises for MLflow's troubles."""
 
 import json
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -155,7 +156,7 @@ class Tracker:
             yield self._client
         except Exception as error:  # MLflow, its database and the network raise anything
             if not self._has_failed:
-                warnings.warn(_describe(error), stacklevel=4)
+                _tell(error)
             self._has_failed = True
             self._client = _NOWHERE
 
@@ -177,13 +178,19 @@ class _Nowhere:
 _NOWHERE = _Nowhere()
 
 
-def _describe(error: Exception) -> str:
+def _tell(error: Exception) -> None:
     if isinstance(error, ModuleNotFoundError):
+        # As on a machine that only trains: nothing is wrong there, so this is no warning.
+        from tqdm import tqdm
+
         package = str(error.name).split(".")[0]
-        return f"{package} is not installed, so MLflow hears nothing of this; the stage goes on"
-    return (
+        line = f"{package} is not installed, so MLflow hears nothing of this; the stage goes on"
+        tqdm.write(line, file=sys.stderr)  # above a bar, not within it
+        return
+    warnings.warn(
         f"MLflow can't be written to ({type(error).__name__}: {error}); the stage goes on, and "
-        "`python -m pipeline sync` adds later what is missing from MLflow"
+        "`python -m pipeline sync` adds later what is missing from MLflow",
+        stacklevel=5,
     )
 
 

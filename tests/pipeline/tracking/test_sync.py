@@ -165,6 +165,19 @@ def test_a_later_stage_that_is_not_level_is_left_out_and_told(synced):
     assert "dvc_lock" not in run.data.tags
 
 
+def test_a_translator_of_the_model_before_is_left_out(synced):
+    """As after `dvc repro evaluate`: dvc.lock has the export still, of the checkpoint before."""
+    write_lock()
+    lock = YAML(typ="safe").load(Path("dvc.lock"))
+    lock["stages"]["export"]["deps"] = [{"path": "models/checkpoint", "md5": "0" * 32}]
+    YAML().dump(lock, Path("dvc.lock"))
+    status, output = sync()
+    assert status == 0
+    assert "export is left out: it was made from another models/checkpoint" in output
+    (run,) = synced.runs()
+    assert "export.onnx_bleu" not in run.data.metrics
+
+
 def test_without_dvc_the_files_alone_count(synced):
     Path("reports/evaluate.json").unlink()
     status, output = sync()
