@@ -1,0 +1,191 @@
+"""How fast models of 2017's sizes are trained on a corpus as large as news."""
+
+import math
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch._dynamo.utils import counters
+from torch.profiler import ProfilerActivity, profile
+
+from benchmarks.gpu.cells import Cell, Setting
+from benchmarks.gpu.project import NEVER
+from benchmarks.gpu.timing import forget_peak, peak_gigabytes, wait
+from benchmarks.training_subject import SHAPES, write_synthetic_ids
+from pipeline.params import load_sections
+from pipeline.recipes import make_params
+from transformer.model.config import ModelConfig
+from transformer.text.ids import Ids, load_ids
+from transformer.training.config import TrainConfig
+from transformer.training.flops import measure_product_peak, training_flops
+from transformer.training.loader import Loader, loading
+from transformer.training.trainer import Trainer
+from transformer.training.variants import Variants
+
+TOKENS = (4_096, 25_000, 65_536, 100_000)
+# At which the other forms of a step's computation are tried, each alone and all together.
+COMPARED_TOKENS = 25_000
+VARIANTS = {
+    "explicit attention": Variants(explicit_length=64),
+    "plain loss": Variants(plain_loss=True),
+    "narrow residual": Variants(narrow_residual=True),
+    "all three": Variants(64, True, True),
+}
+_VOCAB_SIZE, _NUM_PAIRS = 32_000, 2_000_000
+_NUM_KERNELS, _NUM_TRACED = 5, 3
+
+
+class _Load(NamedTuple):
+    """What one cell trains."""
+
+    shape: str
+    tokens: int
+    is_compiled: bool
+    variants: Variants
+
+
+def list_cells(setting: Setting, shape: str) -> list[Cell]:
+    """The cells of the part `speed`, for one of `SHAPES`."""
+    tokens = (256,) if setting.is_tiny else TOKENS
+    loads = {
+        f"{size} {'compiled' if is_compiled else 'eager'}": _Load(
+            shape, size, is_compiled, Variants()
+        )
+        for is_compiled in (False, True)
+        for size in tokens
+    }
+    compared = tokens[0] if setting.is_tiny else COMPARED_TOKENS
+    for name, variants in VARIANTS.items():
+        loads[f"{compared} compiled, {name}"] = _Load(shape, compared, True, variants)
+    return [
+        Cell(
+            name,
+            partial(_measure, setting, load),
+            100 if load.is_compiled else 30,
+        )
+        for name, load in loads.items()
+    ]
+
+
+def _measure(setting: Setting, load: _Load) -> dict[str, Any]:
+    device = setting.device
+    ids = _load_ids(setting)
+    model_config, config = _configs(setting, load, ids)
+    torch._dynamo.reset()
+    counters.clear()
+    forget_peak(device)
+    begun = time.perf_counter()
+    trainer = Trainer(config, model_config, ids, variants=load.variants)
+    trainer.state.model.train()
+    trainer.warm_up()
+    wait(device)
+    values: dict[str, Any] = {"warm_up_seconds": time.perf_counter() - begun}
+    num_warm_up, least_seconds, least_steps = (1, 0.0, 2) if setting.is_tiny else (8, 8.0, 20)
+    with loading(trainer.batches, device, 0) as loader:
+        _take(trainer, loader, num_warm_up)
+        wait(device)
+        num_graphs = counters["stats"]["unique_graphs"]
+        source = target = num_slots = num_steps = 0
+        flops, started = 0.0, time.perf_counter()
+        while num_steps < least_steps or time.perf_counter() - started < least_seconds:
+            batch = loader.take()
+            trainer.step(batch)
+            lengths = (
+                ids.train.source_lengths[batch.indices],
+                ids.train.target_lengths[batch.indices],
+            )
+            flops += training_flops(model_config, ids.meta.target_vocab_size, *lengths)
+            source, target = source + int(lengths[0].sum()), target + int(lengths[1].sum())
+            num_slots += batch.num_slots
+            num_steps += 1
+            if num_steps % 50 == 0:
+                wait(device)  # else what is told runs far ahead of what is done
+        wait(device)
+        seconds = time.perf_counter() - started
+        waited = loader.seconds_waited
+        memory = peak_gigabytes(device)
+        kernels = _trace(trainer, loader)
+    peak = measure_product_peak(device, trainer.precision, repeats=3)
+    return values | {
+        "source_tokens_per_second": source / seconds,
+        "target_tokens_per_second": target / seconds,
+        "mfu": flops / seconds / peak,
+        "padding_share": 1 - (source + target) / num_slots,
+        "memory_gb": memory,
+        "graphs": num_graphs,
+        "graphs_compiled_while_timed": counters["stats"]["unique_graphs"] - num_graphs,
+        "milliseconds_a_step": seconds / num_steps * 1e3,
+        "seconds_waiting_for_data": waited,
+        "parameters": trainer.state.model.num_parameters(),
+        "kernels": kernels,
+    }
+
+
+def _take(trainer: Trainer, loader: Loader, number: int) -> None:
+    for _ in range(number):
+        trainer.step(loader.take())
+
+
+def _trace(trainer: Trainer, loader: Loader) -> list[list[Any]]:
+    """The kernels that take longest: name, share of all kernels' time, calls a step."""
+    is_cuda = trainer.device.type == "cuda"
+    kind = ProfilerActivity.CUDA if is_cuda else ProfilerActivity.CPU
+    with profile(activities=[kind]) as profiler:
+        _take(trainer, loader, _NUM_TRACED)
+        wait(trainer.device)
+    times = [
+        (
+            event.self_device_time_total if is_cuda else event.self_cpu_time_total,
+            str(event.key),
+            event.count,
+        )
+        for event in profiler.key_averages()
+    ]
+    total = math.fsum(time for time, _, _ in times) or 1.0
+    return [
+        [name[:100], round(time / total, 4), round(count / _NUM_TRACED, 1)]
+        for time, name, count in sorted(times, reverse=True)[:_NUM_KERNELS]
+    ]
+
+
+def _load_ids(setting: Setting) -> Ids:
+    size, num_pairs = (40, 400) if setting.is_tiny else (_VOCAB_SIZE, _NUM_PAIRS)
+    folder = setting.work / f"synthetic-{size}-{num_pairs}"
+    done = folder / "meta.json"
+    if not done.exists():
+        if folder.exists():  # a process was ended as it wrote it
+            for path in folder.iterdir():
+                path.unlink()
+            folder.rmdir()
+        write_synthetic_ids(folder, size, num_pairs)
+    return load_ids(folder)
+
+
+def _configs(setting: Setting, load: _Load, ids: Ids) -> tuple[ModelConfig, TrainConfig]:
+    layers, d_model, d_ff, num_heads = (1, 32, 64, 2) if setting.is_tiny else SHAPES[load.shape]
+    changes = {
+        "model.num_encoder_layers": layers,
+        "model.num_decoder_layers": layers,
+        "model.d_model": d_model,
+        "model.d_ff": d_ff,
+        "model.num_heads": num_heads,
+        "model.dropout": 0.1,
+        "model.max_positions": max(
+            int(lengths.max()) for lengths in (ids.train.source_lengths, ids.train.target_lengths)
+        ),
+        "train.device": setting.device.type,
+        "train.compile": str(load.is_compiled).lower(),
+        "train.batch_tokens": load.tokens,
+        "train.learning_rate": 1e-4,
+        "train.max_epochs": NEVER,
+        "train.validate_every_steps": NEVER,
+        "train.log_every_steps": NEVER,
+    }
+    path = Path(setting.work) / "speed-params.yaml"
+    path.write_text(
+        make_params("phrasebook", [f"{key}={value}" for key, value in changes.items()]),
+        encoding="utf-8",
+    )
+    return load_sections(("model", ModelConfig), ("train", TrainConfig), path=path)

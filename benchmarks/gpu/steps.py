@@ -1,0 +1,113 @@
+"""A few steps of training, with what they lead to.
+
+python -m benchmarks.gpu.steps WORK: one process, which may be killed after a step.
+"""
+
+import hashlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from safetensors.torch import save_file
+
+from benchmarks.gpu.project import load_configs
+from transformer.files import read_json, write_json
+from transformer.text.ids import load_ids
+from transformer.training.averaging import model_weights
+from transformer.training.device import tune_process
+from transformer.training.reporting import Speed, TrainRow, ValidRow
+from transformer.training.state_store import StateStore
+from transformer.training.stopping import TrainingStopped
+from transformer.training.trainer import Resume, train_model
+from transformer.training.variants import Variants
+
+
+class Steps(NamedTuple):
+    """What `take_steps` is told."""
+
+    project: str
+    num_steps: int
+    changes: dict[str, Any]  # to the section `train`
+    variants: Sequence[Any] = Variants()
+    states: str | None = None  # a folder to go on from, and to save to
+    stop_at: int | None = None  # save after so many steps, and end
+    is_killed: bool = False  # end by KILL, with the state on disk
+    weights: str | None = None  # a file for the weights
+
+
+class _Losses:
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+        self.seconds = 0.0
+
+    def on_start(self, num_steps: int, num_parameters: int, step: int) -> None:
+        pass
+
+    def on_log(self, row: TrainRow, speed: Speed) -> None:
+        self.losses.append(row.train_loss)
+        if len(self.losses) == 1:
+            self._begun = speed.seconds
+        self.seconds = speed.seconds - self._begun  # of all steps but the first
+
+    def on_validation(self, row: ValidRow) -> None:
+        pass
+
+    def on_end(self) -> None:
+        pass
+
+
+def take_steps(steps: Steps) -> dict[str, Any]:
+    """Trains; returns "losses" by step, the weights' "sha256", "seconds_a_step".
+
+    Where it is to stop, there are neither weights nor hash.
+    """
+    model_config, config = load_configs(Path(steps.project), steps.num_steps, **steps.changes)
+    ids = load_ids(Path(steps.project) / "data/ids")
+    record = _Losses()
+    resume = Resume()
+    if steps.states is not None:
+        store = StateStore(Path(steps.states))
+        resume = Resume(
+            load=lambda: store.load().saved,
+            save=store.save,
+            is_stop_requested=lambda: len(record.losses) == steps.stop_at,
+        )
+    result: dict[str, Any] = {}
+    try:
+        trained = train_model(
+            config,
+            model_config,
+            ids,
+            (record,),
+            resume,
+            variants=Variants(*steps.variants),
+        )
+    except TrainingStopped:
+        if steps.is_killed:
+            os.kill(os.getpid(), signal.SIGKILL)
+    else:
+        weights = {name: value.contiguous() for name, value in model_weights(trained.model).items()}
+        digest = hashlib.sha256()
+        for _, value in sorted(weights.items()):
+            digest.update(value.numpy().tobytes())
+        if steps.weights is not None:
+            save_file(weights, steps.weights)
+        result["sha256"] = digest.hexdigest()
+    return result | {
+        "losses": record.losses,
+        "seconds_a_step": record.seconds / max(len(record.losses) - 1, 1),
+    }
+
+
+def main(work: Path) -> None:
+    """Reads a `Steps` from JSON; writes the result beside it."""
+    steps = Steps(**read_json(work))
+    tune_process(steps.changes.get("num_threads"), 1, steps.changes["deterministic"])
+    write_json(work.with_suffix(".result.json"), take_steps(steps))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
