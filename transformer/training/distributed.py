@@ -6,7 +6,8 @@ last bit. `Ranks()` is a training of one process, for which everything here cost
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import socket
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -19,10 +20,9 @@ from torch.distributed.rendezvous import rendezvous
 from transformer.training.batching import Integers, split_batch
 from transformer.training.capture import SavedState
 
+_LOCAL = ("LOCAL_RANK", "LOCAL_WORLD_SIZE")
 # Where each gradient begins in the flat buffer, in values: fused optimizers want aligned memory.
 _ALIGNMENT = 16
-# What a launcher that holds the processes together in another way than torchrun's says here.
-RENDEZVOUS = "TRAIN_RENDEZVOUS"
 
 
 class PeerLostError(ValueError):
@@ -68,21 +68,31 @@ class Ranks:
         return [(i, part) for i, part in parts if i % self.world_size == self.rank]
 
     def place(self, device: torch.device) -> torch.device:
-        """The device of this rank: of the GPUs of a machine, each rank takes its own.
+        """The device of this rank, a GPU by its number: of those of a machine, each takes its own.
+
+        A rank that sees a single GPU takes that one: launchers may show each rank another.
 
         Raises:
             ValueError: the machine has fewer than there are ranks on it.
         """
-        if device.type != "cuda" or self.world_size == 1:
+        if device.type != "cuda":
             return device
-        if torch.cuda.device_count() < self.local_world_size:
+        num_gpus = torch.cuda.device_count()
+        index = self.local_rank if num_gpus > 1 else 0
+        if num_gpus < self.local_world_size and not (num_gpus == 1 and self._is_first_on_gpu()):
             raise ValueError(
                 f"{self.local_world_size} processes train on this machine, but it has "
-                f"{torch.cuda.device_count()} GPUs, and each needs its own; lower "
+                f"{num_gpus} GPUs, and each needs its own; lower "
                 "train.num_processes (torchrun's --nproc-per-node), or set train.device = 'cpu'"
             )
-        torch.cuda.set_device(self.local_rank)
-        return torch.device("cuda", self.local_rank)
+        torch.cuda.set_device(index)
+        return torch.device("cuda", index)
+
+    def _is_first_on_gpu(self) -> bool:
+        """Whether no other rank took the one GPU that this one sees."""
+        key = f"rank on GPU {torch.cuda.get_device_properties(0).uuid}"
+        holder = self.store.compare_set(key, "", str(self.rank))
+        return bool(holder == str(self.rank).encode())
 
     def gradients(self, model: nn.Module) -> Gradients:
         """Takes the gradients of a model's parameters into its care."""
@@ -175,28 +185,30 @@ class Ranks:
 
 @contextmanager
 def connected() -> Iterator[Ranks]:
-    """Joins the training that the environment tells of, as torchrun sets it; leaves it at the end.
+    """Joins the training that the environment tells of; leaves it at the end.
 
-    It reads RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, and MASTER_ADDR with MASTER_PORT or,
-    instead of these two, TRAIN_RENDEZVOUS, such as file:///tmp/name for one machine.
+    It reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and where a launcher sets them, as
+    torchrun does, LOCAL_RANK and LOCAL_WORLD_SIZE. Without these, ranks are on one machine that
+    give it the same name.
 
     Raises:
         ValueError: a variable is missing or no number, or the ranks do not find each other.
     """
     rank, world_size = _variable("RANK"), _variable("WORLD_SIZE")
-    if "LOCAL_RANK" in os.environ:
-        local_rank, local_world_size = _variable("LOCAL_RANK"), _variable("LOCAL_WORLD_SIZE")
-    else:
-        local_rank, local_world_size = rank, world_size
-    url = os.environ.get(RENDEZVOUS, "env://")
+    local = {name: _variable(name) for name in _LOCAL if name in os.environ}
     backend = "gloo"
     if torch.cuda.is_available() and dist.is_nccl_available():
         backend = "cpu:gloo,cuda:nccl"
+    machines: list[Any] = [None] * world_size
     try:
-        store, _, _ = next(rendezvous(url, rank, world_size))
+        store, _, _ = next(rendezvous("env://", rank, world_size))
         dist.init_process_group(backend, store=store, rank=rank, world_size=world_size)
+        dist.all_gather_object(machines, socket.gethostname())
     except (RuntimeError, ValueError) as error:
         raise ValueError(f"rank {rank} can't join the other processes: {error}") from error
+    here = [peer for peer, machine in enumerate(machines) if machine == machines[rank]]
+    local_rank = local.get("LOCAL_RANK", here.index(rank))
+    local_world_size = local.get("LOCAL_WORLD_SIZE", len(here))
     yield Ranks(rank, world_size, local_rank, local_world_size, store)
     # Not after an error: it would wait for those that are still at work.
     dist.destroy_process_group()
@@ -244,10 +256,6 @@ class _SharedGradients:
         return self._buffer[-1].clone()
 
 
-def _empty(forms: Mapping[str, tuple[torch.Size, torch.dtype]]) -> dict[str, Tensor]:
-    return {name: torch.empty(shape, dtype=dtype) for name, (shape, dtype) in forms.items()}
-
-
 @contextmanager
 def _losing_peers() -> Iterator[None]:
     try:
@@ -267,6 +275,6 @@ def _variable(name: str) -> int:
     if not text.isdigit():
         raise ValueError(
             f"the environment variable {name} is {text!r}, where a training of several processes "
-            "needs a whole number; start it with torchrun, which sets all such variables"
+            "needs a whole number; torchrun sets all such variables"
         )
     return int(text)
