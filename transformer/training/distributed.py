@@ -1,42 +1,31 @@
 """Several processes that train one model together, on one machine or on many.
 
 Each process, a rank, holds the whole model and takes its share of every step's batch; gradients
-are added up over all of them before the optimizer moves, so that all models stay equal to the
-last bit. `Ranks()` is a training of one process, for which everything here costs nothing.
+are added up over all of them while the last backward pass runs, so that all models stay equal to
+the last bit. `Ranks()` is a training of one process, for which everything here costs nothing.
 """
 
 import os
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
+from torch.nn.parallel import DistributedDataParallel
 
 from transformer.training.batching import Integers, split_batch
 from transformer.training.capture import SavedState
 
 _LOCAL = ("LOCAL_RANK", "LOCAL_WORLD_SIZE")
-# Where each gradient begins in the flat buffer, in values: fused optimizers want aligned memory.
-_ALIGNMENT = 16
 
 
 class PeerLostError(ValueError):
     """Another process of the same training ended, or can't be reached."""
-
-
-class Gradients(Protocol):
-    """The gradients of one optimizer step."""
-
-    def clear(self) -> None:
-        """Before the next step's first part."""
-
-    def add_up(self, loss: Tensor) -> Tensor:
-        """Makes the gradients, and the loss that is returned, sums over all ranks."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +83,9 @@ class Ranks:
         holder = self.store.compare_set(key, "", str(self.rank))
         return bool(holder == str(self.rank).encode())
 
-    def gradients(self, model: nn.Module) -> Gradients:
+    def gradients(self, model: nn.Module) -> "Gradients":
         """Takes the gradients of a model's parameters into its care."""
-        if self.world_size == 1:
-            return _OwnGradients(model)
-        return _SharedGradients(model)
+        return Gradients(model, self)
 
     def any(self, flag: bool) -> bool:
         """Whether a flag is set on any rank. Waits for all ranks' processes, for no GPU."""
@@ -214,46 +201,64 @@ def connected() -> Iterator[Ranks]:
     dist.destroy_process_group()
 
 
-class _OwnGradients:
-    """Those of the only process: as backward leaves them."""
+class Gradients:
+    """The gradients of a model's parameters, summed over the parts of a step and over all ranks."""
 
-    def __init__(self, model: nn.Module) -> None:
-        self._model = model
+    def __init__(self, model: nn.Module, ranks: Ranks) -> None:
+        self._ranks, self._parameters = ranks, list(model.parameters())
+        self._shared: DistributedDataParallel | None = None
+        if ranks.world_size > 1:
+            self._shared = DistributedDataParallel(_Call(model), gradient_as_bucket_view=True)
+            # From the second pass on, it exchanges gradients in the order in which the first one
+            # had them ready, and with three ranks or more that decides how sums are rounded. After
+            # these two all steps have one order, so that a resumed training gives the same bits.
+            for _ in range(2):
+                self.add_up([])
+            model.zero_grad(set_to_none=True)
 
-    def clear(self) -> None:
-        self._model.zero_grad(set_to_none=True)
+    def add_up(self, losses: Sequence[Callable[[], Tensor]]) -> Tensor:
+        """Adds the gradients of a step's losses to those that the parameters hold.
 
-    def add_up(self, loss: Tensor) -> Tensor:
-        return loss
+        Args:
+            losses: of this rank's parts, called one after the other; without any it adds zeros.
+
+        Returns:
+            The sum of the losses over all ranks.
+
+        Raises:
+            PeerLostError: another rank has gone.
+        """
+        shared, world_size = self._shared, self._ranks.world_size
+        total = torch.zeros((), device=self._parameters[0].device)
+        if shared is not None and not losses:
+            losses = [self._zero]
+        for number, loss in enumerate(losses, 1):
+            is_exchanged = number == len(losses)
+            with nullcontext() if shared is None or is_exchanged else shared.no_sync():
+                value = loss() if shared is None else shared(loss)
+                with nullcontext() if shared is None else _losing_peers():
+                    (value * world_size).backward()  # of which the mean over all ranks is taken
+            total += value.detach()
+        self._ranks.add_up(total)
+        return total
+
+    def _zero(self) -> Tensor:
+        """A loss to which each parameter contributes nothing."""
+        return torch.stack([parameter.sum() for parameter in self._parameters]).sum() * 0
 
 
-class _SharedGradients:
-    """All gradients and the loss in one buffer, which is added up in a single all-reduce.
+class _Call(nn.Module):
+    """A model with losses for its outputs: DistributedDataParallel begins a pass with a call.
 
-    A rank that had no part of the batch adds zeros. With one buffer of one size, the order of
-    summation is that of the ranks alone, in a resumed training too. It starts once the backward
-    pass is through: where the model is compiled, that hands over all gradients at its end.
+    It has the model's parameters alone: buffers would be handed around at each call.
     """
 
     def __init__(self, model: nn.Module) -> None:
-        parameters = list(model.parameters())
-        starts = [0]
-        for parameter in parameters:
-            size = -(-parameter.numel() // _ALIGNMENT) * _ALIGNMENT
-            starts.append(starts[-1] + size)
-        self._buffer = torch.zeros(starts[-1] + 1, device=parameters[0].device)
-        for parameter, start in zip(parameters, starts, strict=False):
-            end = start + parameter.numel()
-            parameter.grad = self._buffer[start:end].view_as(parameter)
+        super().__init__()
+        self.shared = nn.ParameterList(model.parameters())
 
-    def clear(self) -> None:
-        self._buffer.zero_()
-
-    def add_up(self, loss: Tensor) -> Tensor:
-        self._buffer[-1] = loss
-        with _losing_peers():
-            dist.all_reduce(self._buffer)
-        return self._buffer[-1].clone()
+    def forward(self, loss: Callable[[], Tensor]) -> Tensor:
+        return loss()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -229,14 +230,13 @@ class Trainer:
         set_learning_rate(state.optimizer, rate)
         # One count for the whole step: how it is cut into parts changes nothing.
         num_targets = int(self._ids.train.target_lengths[step_batch.indices].sum())
-        step_loss = torch.zeros((), device=self.device)
         self._num_correct = torch.zeros((), device=self.device)
-        for part, batch in step_batch.parts:
+
+        def loss(part: int, batch: Batch) -> Tensor:
             torch.manual_seed(mask_seed(config.seed, state.step, part))
-            loss = self._loss(batch) / num_targets
-            loss.backward()  # type: ignore[no-untyped-call]
-            step_loss += loss.detach()
-        step_loss = self._gradients.add_up(step_loss)
+            return self._loss(batch) / num_targets
+
+        step_loss = self._gradients.add_up([partial(loss, *part) for part in step_batch.parts])
         parameters = list(state.model.parameters())
         gradients = [p.grad for p in parameters if p.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients)
@@ -246,7 +246,7 @@ class Trainer:
             self._ranks.add_up(self._num_correct)
             state.accuracy += self._num_correct / num_targets
         state.optimizer.step()
-        self._gradients.clear()
+        state.optimizer.zero_grad()
         state.step += 1
         state.num_targets += num_targets
         sums = state.sums
