@@ -1,25 +1,20 @@
-"""The processes of one training: started here, or joined where torchrun started them."""
+"""The processes of one training: started here, or joined where somebody started them."""
 
+import logging
 import os
 import signal
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
+    from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
+
     from transformer.training.distributed import Ranks
 
-# How long the others may take to leave by themselves, once one has ended badly.
-_GRACE_SECONDS = 15.0
-_POLL_SECONDS = 0.05
 # What a shell reports of a process that a signal ended.
 _EXIT_BASE = 128
 _ASKED_TO = (signal.SIGINT, signal.SIGTERM)
@@ -33,28 +28,42 @@ def is_rank() -> bool:
 def launch_ranks(num_processes: int, arguments: Sequence[str]) -> int:
     """Runs `python -m pipeline ARGUMENTS` as the ranks of one training on this machine.
 
-    TERM and Ctrl-C are handed on to them, each time. Where one fails, the others leave with it:
-    they notice that it's gone, and are killed if they don't.
+    torchrun's launcher starts them, each in a session of its own: a terminal's Ctrl-C comes here.
+    It hands TERM and Ctrl-C on, and sends TERM to the others where one rank fails; who has not
+    left 30 seconds later is killed. A second TERM or Ctrl-C ends them at once.
 
     Returns:
-        The exit code: 0, or that of the first rank that failed.
+        The exit code: 0; 143 or 130 after TERM or Ctrl-C; else that of the first rank that failed.
     """
-    with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
-        environment = os.environ | {
-            "WORLD_SIZE": str(num_processes),
-            "LOCAL_WORLD_SIZE": str(num_processes),
-            "TRAIN_RENDEZVOUS": (Path(folder) / "rendezvous").as_uri(),
-        }
-        # They talk on this machine alone.
-        environment.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
-        command = [sys.executable, "-m", "pipeline", *arguments]
-        ranks: list[subprocess.Popen[bytes]] = []
-        with _handing_on_signals(ranks):
-            for rank in map(str, range(num_processes)):
-                own = environment | {"RANK": rank, "LOCAL_RANK": rank}
-                # In a session of its own: a terminal's Ctrl-C comes here, and is handed on once.
-                ranks += [subprocess.Popen(command, env=own, start_new_session=True)]
-            return _wait(ranks)
+    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    # It logs at length what the ranks and the line below tell.
+    logging.disable()
+    # They talk on this machine alone.
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
+    handed_on = [number for number in _ASKED_TO if signal.getsignal(number) != signal.SIG_IGN]
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=num_processes,
+        logs_specs=DefaultLogsSpecs(os.devnull),
+        run_id="train",
+        rdzv_backend="c10d",
+        rdzv_endpoint="127.0.0.1:0",  # any free port
+        local_addr="127.0.0.1",
+        max_restarts=0,
+        # No more than these: a terminal that closes ends the launcher alone, and the ranks save.
+        signals_to_handle=",".join(number.name for number in handed_on),
+    )
+    try:
+        elastic_launch(config, sys.executable)("-m", "pipeline", *arguments)
+    except SignalException as stop:
+        return _EXIT_BASE + stop.sigval
+    except ChildFailedError as error:
+        return _tell_failure(error.failures, num_processes)
+    return 0
 
 
 @contextmanager
@@ -89,48 +98,21 @@ def is_orphan(parent: int) -> bool:
     return is_rank() and os.getppid() != parent
 
 
-@contextmanager
-def _handing_on_signals(ranks: "list[subprocess.Popen[bytes]]") -> Iterator[None]:
-    def hand_on(number: int, _: FrameType | None) -> None:
-        for rank in ranks:
-            if rank.poll() is None:
-                rank.send_signal(number)
+def _tell_failure(failures: "Mapping[int, ProcessFailure]", num_ranks: int) -> int:
+    """The exit code of the first rank that failed. Tells of one that couldn't tell itself."""
 
-    usual = {
-        number: signal.signal(number, hand_on)
-        for number in _ASKED_TO
-        if signal.getsignal(number) != signal.SIG_IGN
-    }
-    try:
-        yield
-    finally:
-        for number, handler in usual.items():
-            signal.signal(number, handler)
+    def when(rank: int) -> tuple[int, bool]:
+        # In seconds: a rank that was killed comes before those that noticed within the same one.
+        return failures[rank].timestamp, not is_killed(failures[rank])
 
+    def is_killed(failure: "ProcessFailure") -> bool:
+        return failure.exitcode < 0 and -failure.exitcode not in _ASKED_TO
 
-def _wait(ranks: "list[subprocess.Popen[bytes]]") -> int:
-    """Until all have ended. Returns the exit code of the first that failed, or 0."""
-    code, deadline = 0, None
-    while any(rank.poll() is None for rank in ranks):
-        code = code or _failure(ranks)
-        if code and deadline is None:
-            deadline = time.monotonic() + _GRACE_SECONDS
-        if deadline is not None and time.monotonic() > deadline:
-            for rank in ranks:
-                if rank.poll() is None:
-                    rank.kill()
-        time.sleep(_POLL_SECONDS)
-    return code or _failure(ranks)
-
-
-def _failure(ranks: "list[subprocess.Popen[bytes]]") -> int:
-    """The exit code of a rank that failed; 0: none has. Tells of one that couldn't tell itself."""
-    for number, rank in enumerate(ranks):
-        if rank.returncode is not None and rank.returncode < 0:
-            by = signal.Signals(-rank.returncode)
-            if by not in _ASKED_TO:
-                hint = "; the system does so where memory runs out" if by.name == "SIGKILL" else ""
-                message = f"error: rank {number} of {len(ranks)} was ended by {by.name}{hint}"
-                typer.secho(message, err=True, fg=typer.colors.RED)
-            return _EXIT_BASE + by
-    return next((rank.returncode for rank in ranks if rank.returncode), 0)
+    rank = min(failures, key=when)
+    failure = failures[rank]
+    if is_killed(failure):
+        by = failure.signal_name()
+        hint = "; the system does so where memory runs out" if by == "SIGKILL" else ""
+        message = f"error: rank {rank} of {num_ranks} was ended by {by}{hint}"
+        typer.secho(message, err=True, fg=typer.colors.RED)
+    return failure.exitcode if failure.exitcode > 0 else _EXIT_BASE - failure.exitcode

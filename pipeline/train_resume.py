@@ -78,8 +78,11 @@ def resumable(name: str, ranks: Ranks) -> Iterator[Resumable]:
                 kept = f"the same command goes on from step {step}" if step else "nothing is saved"
                 _tell(f"Stopped after step {stopped.step} of {stopped.num_steps}; {kept}.")
             raise typer.Exit(stop.exit_code) from None
+        # The launcher of several ranks reports a stop that came too late as one in time: the stage
+        # counts as failed, and the same command shall not train anew.
         if saver is not None:
             saver.flush()
+        if saver is not None and (ranks.world_size == 1 or not stop.is_requested()):
             shutil.rmtree(folder, ignore_errors=True)
 
 

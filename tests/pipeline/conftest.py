@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,10 @@ class Project:
             write_project(folder, *changes)
 
     def start(
-        self, command: Sequence[str] = (), path: Sequence[Path] = ()
+        self,
+        command: Sequence[str] = (),
+        path: Sequence[Path] = (),
+        variables: Mapping[str, str] | None = None,
     ) -> "subprocess.Popen[str]":
         """Starts a command, the driver above by default; `path` goes before Python's own."""
         command = command or (sys.executable, "-c", DRIVER, self.stage)
@@ -113,7 +116,8 @@ class Project:
             command,
             cwd=self.folder,
             env=environment
-            | {"PYTHONPATH": os.pathsep.join(map(str, (*path, ROOT))), "OMP_NUM_THREADS": "1"},
+            | {"PYTHONPATH": os.pathsep.join(map(str, (*path, ROOT))), "OMP_NUM_THREADS": "1"}
+            | dict(variables or {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -1,15 +1,20 @@
-"""Real training commands of two processes, as a user starts, stops and loses them."""
+"""Real training commands of two processes, as a user starts, stops or loses them."""
 
 import csv
 import json
 import os
 import re
+import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).parents[2]
 
 TWO = ("train.num_processes=2", "train.gradient_accumulation=2", "train.batch_tokens=128")
 PLAIN = (sys.executable, "-m", "pipeline", "train")
@@ -29,6 +34,35 @@ if os.environ.get("RANK") == "1":
             raise torch.OutOfMemoryError("CUDA out of memory")
         return step(trainer, *arguments)
     Trainer._step = spoilt
+"""
+
+# All ranks stay in a step for long.
+STUCK = """
+import os
+if "RANK" in os.environ:
+    import pathlib, time
+    from transformer.training.trainer import Trainer
+    step = Trainer._step
+    def stuck(trainer, *arguments):
+        if trainer.state.step == 40:
+            pathlib.Path("stuck").touch()
+            time.sleep(300)
+        return step(trainer, *arguments)
+    Trainer._step = stuck
+"""
+
+# The first rank takes its time over the checkpoint.
+LATE = """
+import os
+if os.environ.get("RANK") == "0":
+    import pathlib, time
+    import transformer.training.checkpoint as checkpoint
+    save = checkpoint.save_checkpoint
+    def late(*arguments):
+        pathlib.Path("late").touch()
+        time.sleep(2)
+        save(*arguments)
+    checkpoint.save_checkpoint = late
 """
 
 
@@ -52,6 +86,18 @@ def wait_for_states(project, process):
     while not project.states():
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.005)
+
+
+def start_by_hand(project, command, variables):
+    """Starts a command for each rank, as what knows no torchrun does: {variable: each rank's}."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
+    return [
+        project.start(command, variables=common | dict(zip(variables, values, strict=True)))
+        for values in zip(*variables.values(), strict=True)
+    ]
 
 
 def ranks_of(process):
@@ -109,6 +155,28 @@ def test_the_stage_starts_its_processes_and_torchrun_does_the_same(short, whole_
     assert_same_curves(whole_of_two, alone)
 
 
+@pytest.mark.slow
+def test_a_kubernetes_job_does_the_same(short, whole_of_two):
+    pods = short("pods")
+    first, second = start_by_hand(pods, PLAIN, {"RANK": "01", "WORLD_SIZE": "22"})
+    assert "Trained" in finish(first)
+    assert finish(second) == ""
+    assert pods.outcome() == whole_of_two.outcome()
+
+
+@pytest.mark.slow
+def test_the_line_for_slurm_does_the_same(short, whole_of_two):
+    lines = (ROOT / "docs" / "training.md").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith("srun "))
+    command = [word.replace("exec python", f"exec {sys.executable}") for word in shlex.split(line)]
+    tasks = short("tasks")
+    variables = {"SLURM_PROCID": "01", "SLURM_NTASKS": "22", "SLURM_LOCALID": "01"}
+    first, second = start_by_hand(tasks, command[1:], variables)
+    assert "Trained" in finish(first)
+    assert finish(second) == ""
+    assert tasks.outcome() == whole_of_two.outcome()
+
+
 def test_term_to_the_launcher_saves_once_and_another_number_of_processes_goes_on(
     short, whole_of_two
 ):
@@ -135,7 +203,9 @@ def test_ctrl_c_on_the_launcher_saves_and_ends_every_rank(long):
     wait_for_states(long, process)
     ranks = ranks_of(process)
     before = long.states()
-    process.send_signal(signal.SIGINT)  # a terminal's reaches the launcher alone
+    # A terminal's reaches its whole group, in which the launcher is alone.
+    assert os.getpgid(process.pid) not in map(os.getpgid, ranks)
+    process.send_signal(signal.SIGINT)
     printed = finish(process)
     assert process.returncode == 130, printed
     assert printed.count("Stopped after step") == 1
@@ -159,11 +229,47 @@ def test_a_killed_rank_ends_all_and_the_same_command_goes_on_to_the_same_bytes(s
     assert killed.outcome() == whole_of_two.outcome()
 
 
-def test_ranks_whose_launcher_was_killed_save_and_leave(long):
+@pytest.mark.slow
+def test_a_term_that_comes_too_late_costs_no_second_training(short, whole_of_two, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(LATE)
+    late = short("late")
+    process = late.start(PLAIN, [tmp_path])
+    while not (late.folder / "late").exists():
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    assert "Trained" in finish(process)
+    assert process.returncode == 143
+    assert late.going_on_from(finish(late.start(PLAIN))) > 0
+    assert late.outcome() == whole_of_two.outcome()
+
+
+@pytest.mark.slow
+def test_a_second_ctrl_c_ends_every_rank_at_once(long, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(STUCK)
+    process = long.start(PLAIN, [tmp_path])
+    wait_for_states(long, process)
+    while not (long.folder / "stuck").exists():
+        time.sleep(0.01)
+    ranks = ranks_of(process)
+    process.send_signal(signal.SIGINT)
+    time.sleep(1)
+    assert all(map(is_running, ranks))
+    process.send_signal(signal.SIGINT)
+    printed = finish(process)
+    assert process.returncode == 130, printed
+    assert "Traceback" not in printed
+    assert not any(map(is_running, ranks))
+
+
+@pytest.mark.parametrize(
+    "by", [signal.SIGKILL, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)]
+)
+def test_ranks_whose_launcher_was_ended_save_and_leave(long, by):
     process = long.start(PLAIN)
     wait_for_states(long, process)
     ranks = ranks_of(process)
-    process.kill()
+    process.send_signal(by)
     assert "Stopped after step" in finish(process)  # once the last of them has closed its output
     deadline = time.monotonic() + 60
     while any(map(is_running, ranks)):

@@ -1,14 +1,17 @@
 """One rank of several: runs jobs, one after the other, and leaves what came of each.
 
-Usage: python rank_worker.py FOLDER, with torchrun's variables in the environment. FOLDER holds
-jobs.json, a list of {"name", "config", "model"} and, optional: "stop_rank" with "stop_after" (that
-rank asks for the end after so many steps), "fails" (a rank, whose loss is spoilt at step 3) with
-"how" (nan or memory), "from" (the name of the states to save to and go on from).
+Usage: python rank_worker.py FOLDER, with torchrun's variables in the environment, and MACHINE, the
+name that this machine shall have. FOLDER holds jobs.json, a list of {"name", "config", "model"};
+optional: "stop_rank" with "stop_after" (that rank asks for the end after so many steps), "fails" (a
+rank, whose loss is spoilt at step 3) with "how" (nan or memory), "from" (the name of the states to
+save to and go on from).
 """
 
 import importlib.util
 import json
+import os
 import pickle
+import socket
 import sys
 from pathlib import Path
 
@@ -45,11 +48,13 @@ def run(job, ids, ranks, folder):
         if trainer.state.step == 2 and job.get("fails") == ranks.rank:
             if job["how"] == "memory":
                 raise torch.OutOfMemoryError("CUDA out of memory")
-            return loss(batch) * float("nan")
+            value, hidden = loss(batch)
+            return value * float("nan"), hidden
         return loss(batch)
 
     trainer._loss = watched_loss
-    outcome = {"started_at": trainer.state.step, "seen": seen}
+    local = (ranks.local_rank, ranks.local_world_size)
+    outcome = {"started_at": trainer.state.step, "seen": seen, "local": local}
     try:
         result = trainer.run()
     except TrainingStopped as stopped:
@@ -66,6 +71,7 @@ def run(job, ids, ranks, folder):
 
 def main(folder):
     torch.set_num_threads(1)
+    socket.gethostname = lambda: os.environ["MACHINE"]
     path = Path(__file__).with_name("conftest.py")
     spec = importlib.util.spec_from_file_location("training_conftest", path)
     conftest = importlib.util.module_from_spec(spec)

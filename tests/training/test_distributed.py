@@ -1,15 +1,18 @@
-"""Two processes that train together do what one does."""
+"""Processes that train together do what one does."""
 
 import json
 import os
 import pickle
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from torch.distributed import HashStore
 
 from transformer.training.distributed import Ranks, connected
 from transformer.training.state_store import StateStore
@@ -60,23 +63,35 @@ SAME_AS_ONE = {
 }
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}
 HALF_TOLERANCE = {"rtol": 2e-2, "atol": 2e-3}
+SIX_PARTS = {"batch_tokens": 32, "gradient_accumulation": 6}
 TWO_PARTS = {"batch_tokens": 64, "gradient_accumulation": 2, "average_checkpoints": 2}
 
 
-def run_ranks(folder, jobs, num_ranks=2):
-    """Runs jobs in real processes: (the printed text, the exit codes)."""
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return str(listener.getsockname()[1])
+
+
+def run_ranks(folder, jobs, num_ranks=2, machines=None):
+    """Runs jobs in real processes: (the printed text, the exit codes).
+
+    Each is told as little as a Kubernetes job tells its pods. `machines`: the names of theirs.
+    """
     (folder / "jobs.json").write_text(json.dumps(jobs))
     environment = os.environ | {
         "PYTHONPATH": str(ROOT),
         "OMP_NUM_THREADS": "1",
         "GLOO_SOCKET_IFNAME": "lo",
         "WORLD_SIZE": str(num_ranks),
-        "TRAIN_RENDEZVOUS": (folder / "rendezvous").as_uri(),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": free_port(),
     }
+    machines = machines or ["here"] * num_ranks
     processes = [
         subprocess.Popen(
             [sys.executable, WORKER, folder],
-            env=environment | {"RANK": str(rank)},
+            env=environment | {"RANK": str(rank), "MACHINE": machines[rank]},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -212,6 +227,27 @@ def test_two_processes_that_were_stopped_end_as_if_they_ran_through(outcomes):
     assert_equal(outcomes["resumed"][0], outcomes["whole"][0])
 
 
+def test_three_processes_that_were_stopped_end_as_if_they_ran_through(make_job, tmp_path):
+    """From three on, the order of a sum depends on where in its buffer a gradient lies."""
+    jobs = [
+        make_job("whole", SIX_PARTS),
+        make_job("stopped", SIX_PARTS, **{"from": "states"}, stop_rank=2, stop_after=5),
+        make_job("resumed", SIX_PARTS, **{"from": "states"}),
+    ]
+    printed, codes = run_ranks(tmp_path, jobs, 3, ["one", "other", "one"])
+    assert codes == [0, 0, 0], printed
+
+    def read(name):
+        return [pickle.loads((tmp_path / f"{name}.{rank}.pkl").read_bytes()) for rank in range(3)]
+
+    assert [outcome["stopped_at"] for outcome in read("stopped")] == [5, 5, 5]
+    for whole, resumed in zip(read("whole"), read("resumed"), strict=True):
+        assert resumed["started_at"] == 5
+        assert_equal(resumed, whole)
+    # They count those of their machine by its name.
+    assert [outcome["local"] for outcome in read("whole")] == [(0, 2), (0, 1), (1, 2)]
+
+
 def test_one_process_goes_on_where_two_were_stopped(outcomes, train_config, model_config, copy_ids):
     config = train_config(optimizer=OPTIMIZER, **TWO_PARTS)
     saved = StateStore(outcomes["folder"] / "two").load().saved
@@ -250,11 +286,56 @@ def test_a_rank_that_fails_brings_the_others_down_and_tells_it_once(make_job, tm
     assert "lower train.batch_tokens = 64" in line
 
 
-def test_a_machine_with_too_few_gpus_is_refused(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+@pytest.fixture
+def gpus(monkeypatch):
+    """Stands in for CUDA: GPUs by what tells one from all others; the device that was set."""
+    cuda = SimpleNamespace(visible=["a"], device=None)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(cuda.visible))
+    monkeypatch.setattr(torch.cuda, "set_device", lambda index: setattr(cuda, "device", index))
+    monkeypatch.setattr(
+        torch.cuda,
+        "get_device_properties",
+        lambda index: SimpleNamespace(uuid=cuda.visible[index]),
+    )
+    return cuda
+
+
+GPU = torch.device("cuda")
+
+
+@pytest.mark.parametrize("num_gpus", [1, 8])
+def test_a_single_process_takes_the_first_gpu(gpus, num_gpus):
+    gpus.visible = list("abcdefgh"[:num_gpus])
+    assert Ranks().place(GPU) == torch.device("cuda", 0)
+    assert gpus.device == 0
+
+
+def test_a_rank_takes_the_gpu_of_its_number_on_its_machine(gpus):
+    gpus.visible = ["a", "b", "c"]
+    assert Ranks(5, 6, 2, 3).place(GPU) == torch.device("cuda", 2)
+    assert gpus.device == 2
+
+
+def test_ranks_that_see_one_gpu_each_take_it(gpus):
+    store = HashStore()
+    for rank, gpu in enumerate(("a", "b")):
+        gpus.visible = [gpu]
+        ranks = Ranks(rank, 2, rank, 2, store)
+        assert ranks.place(GPU) == ranks.place(GPU) == torch.device("cuda", 0)
+
+
+def test_two_ranks_on_the_only_gpu_are_refused(gpus):
+    store = HashStore()
+    Ranks(0, 2, 0, 2, store).place(GPU)
+    with pytest.raises(ValueError, match=r"2 processes train on this machine, but it has 1 GPU"):
+        Ranks(1, 2, 1, 2, store).place(GPU)
+
+
+def test_a_machine_with_too_few_gpus_is_refused(gpus):
+    gpus.visible = ["a", "b"]
     ranks = Ranks(1, 4, 1, 4)
     with pytest.raises(ValueError, match=r"4 processes train on this machine, but it has 2 GPUs"):
-        ranks.place(torch.device("cuda"))
+        ranks.place(GPU)
     assert ranks.place(torch.device("cpu")) == torch.device("cpu")
 
 
@@ -273,18 +354,25 @@ def test_the_ranks_share_out_a_batch(num_sentences, num_parts, world_size):
     assert max(sizes) - min(sizes) <= most
 
 
-@pytest.mark.parametrize("name", ["RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"])
+@pytest.mark.parametrize("name", ["RANK", "WORLD_SIZE"])
 def test_a_variable_that_is_missing_is_named(name, monkeypatch):
-    for each in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
+    for each in ("RANK", "WORLD_SIZE"):
         monkeypatch.setenv(each, "0")
     monkeypatch.delenv(name)
     with pytest.raises(ValueError, match=f"environment variable {name} is ''"), connected():
         pass
 
 
-def test_a_rendezvous_that_is_no_address_is_told(monkeypatch):
+def test_a_variable_that_is_no_number_is_named(monkeypatch):
+    for name, value in (("RANK", "0"), ("WORLD_SIZE", "1"), ("LOCAL_RANK", "first")):
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match="variable LOCAL_RANK is 'first'"), connected():
+        pass
+
+
+def test_ranks_that_are_not_told_where_they_meet_say_so(monkeypatch):
     for each in ("RANK", "WORLD_SIZE"):
         monkeypatch.setenv(each, "1")
-    monkeypatch.setenv("TRAIN_RENDEZVOUS", "nowhere://x")
-    with pytest.raises(ValueError, match="rank 1 can't join the other processes"), connected():
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    with pytest.raises(ValueError, match=r"rank 1 can't join .* MASTER_ADDR"), connected():
         pass

@@ -1,42 +1,31 @@
 """Several processes that train one model together, on one machine or on many.
 
 Each process, a rank, holds the whole model and takes its share of every step's batch; gradients
-are added up over all of them before the optimizer moves, so that all models stay equal to the
-last bit. `Ranks()` is a training of one process, for which everything here costs nothing.
+are added up over all of them while the last backward pass runs, so that all models stay equal to
+the last bit. `Ranks()` is a training of one process, for which everything here costs nothing.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
+from torch.nn.parallel import DistributedDataParallel
 
 from transformer.training.batching import Integers, split_batch
 from transformer.training.capture import SavedState
 
-# Where each gradient begins in the flat buffer, in values: fused optimizers want aligned memory.
-_ALIGNMENT = 16
-# What a launcher that holds the processes together in another way than torchrun's says here.
-RENDEZVOUS = "TRAIN_RENDEZVOUS"
+_LOCAL = ("LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
 class PeerLostError(ValueError):
     """Another process of the same training ended, or can't be reached."""
-
-
-class Gradients(Protocol):
-    """The gradients of one optimizer step."""
-
-    def clear(self) -> None:
-        """Before the next step's first part."""
-
-    def add_up(self, loss: Tensor) -> Tensor:
-        """Makes the gradients, and the loss that is returned, sums over all ranks."""
 
 
 @dataclass(frozen=True)
@@ -68,27 +57,35 @@ class Ranks:
         return [(i, part) for i, part in parts if i % self.world_size == self.rank]
 
     def place(self, device: torch.device) -> torch.device:
-        """The device of this rank: of the GPUs of a machine, each rank takes its own.
+        """The device of this rank, a GPU by its number: of those of a machine, each takes its own.
+
+        A rank that sees a single GPU takes that one: launchers may show each rank another.
 
         Raises:
             ValueError: the machine has fewer than there are ranks on it.
         """
-        if device.type != "cuda" or self.world_size == 1:
+        if device.type != "cuda":
             return device
-        if torch.cuda.device_count() < self.local_world_size:
+        num_gpus = torch.cuda.device_count()
+        index = self.local_rank if num_gpus > 1 else 0
+        if num_gpus < self.local_world_size and not (num_gpus == 1 and self._is_first_on_gpu()):
             raise ValueError(
                 f"{self.local_world_size} processes train on this machine, but it has "
-                f"{torch.cuda.device_count()} GPUs, and each needs its own; lower "
+                f"{num_gpus} GPUs, and each needs its own; lower "
                 "train.num_processes (torchrun's --nproc-per-node), or set train.device = 'cpu'"
             )
-        torch.cuda.set_device(self.local_rank)
-        return torch.device("cuda", self.local_rank)
+        torch.cuda.set_device(index)
+        return torch.device("cuda", index)
 
-    def gradients(self, model: nn.Module) -> Gradients:
+    def _is_first_on_gpu(self) -> bool:
+        """Whether no other rank took the one GPU that this one sees."""
+        key = f"rank on GPU {torch.cuda.get_device_properties(0).uuid}"
+        holder = self.store.compare_set(key, "", str(self.rank))
+        return bool(holder == str(self.rank).encode())
+
+    def gradients(self, model: nn.Module) -> "Gradients":
         """Takes the gradients of a model's parameters into its care."""
-        if self.world_size == 1:
-            return _OwnGradients(model)
-        return _SharedGradients(model)
+        return Gradients(model, self)
 
     def any(self, flag: bool) -> bool:
         """Whether a flag is set on any rank. Waits for all ranks' processes, for no GPU."""
@@ -175,77 +172,93 @@ class Ranks:
 
 @contextmanager
 def connected() -> Iterator[Ranks]:
-    """Joins the training that the environment tells of, as torchrun sets it; leaves it at the end.
+    """Joins the training that the environment tells of; leaves it at the end.
 
-    It reads RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, and MASTER_ADDR with MASTER_PORT or,
-    instead of these two, TRAIN_RENDEZVOUS, such as file:///tmp/name for one machine.
+    It reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and where a launcher sets them, as
+    torchrun does, LOCAL_RANK and LOCAL_WORLD_SIZE. Without these, ranks are on one machine that
+    give it the same name.
 
     Raises:
         ValueError: a variable is missing or no number, or the ranks do not find each other.
     """
     rank, world_size = _variable("RANK"), _variable("WORLD_SIZE")
-    if "LOCAL_RANK" in os.environ:
-        local_rank, local_world_size = _variable("LOCAL_RANK"), _variable("LOCAL_WORLD_SIZE")
-    else:
-        local_rank, local_world_size = rank, world_size
-    url = os.environ.get(RENDEZVOUS, "env://")
+    local = {name: _variable(name) for name in _LOCAL if name in os.environ}
     backend = "gloo"
     if torch.cuda.is_available() and dist.is_nccl_available():
         backend = "cpu:gloo,cuda:nccl"
+    machines: list[Any] = [None] * world_size
     try:
-        store, _, _ = next(rendezvous(url, rank, world_size))
+        store, _, _ = next(rendezvous("env://", rank, world_size))
         dist.init_process_group(backend, store=store, rank=rank, world_size=world_size)
+        dist.all_gather_object(machines, socket.gethostname())
     except (RuntimeError, ValueError) as error:
         raise ValueError(f"rank {rank} can't join the other processes: {error}") from error
+    here = [peer for peer, machine in enumerate(machines) if machine == machines[rank]]
+    local_rank = local.get("LOCAL_RANK", here.index(rank))
+    local_world_size = local.get("LOCAL_WORLD_SIZE", len(here))
     yield Ranks(rank, world_size, local_rank, local_world_size, store)
     # Not after an error: it would wait for those that are still at work.
     dist.destroy_process_group()
 
 
-class _OwnGradients:
-    """Those of the only process: as backward leaves them."""
+class Gradients:
+    """The gradients of a model's parameters, summed over the parts of a step and over all ranks."""
 
-    def __init__(self, model: nn.Module) -> None:
-        self._model = model
+    def __init__(self, model: nn.Module, ranks: Ranks) -> None:
+        self._ranks, self._parameters = ranks, list(model.parameters())
+        self._shared: DistributedDataParallel | None = None
+        if ranks.world_size > 1:
+            self._shared = DistributedDataParallel(_Call(model), gradient_as_bucket_view=True)
+            # From the second pass on, it exchanges gradients in the order in which the first one
+            # had them ready, and with three ranks or more that decides how sums are rounded. After
+            # these two all steps have one order, so that a resumed training gives the same bits.
+            for _ in range(2):
+                self.add_up([])
+            model.zero_grad(set_to_none=True)
 
-    def clear(self) -> None:
-        self._model.zero_grad(set_to_none=True)
+    def add_up(self, losses: Sequence[Callable[[], Tensor]]) -> Tensor:
+        """Adds the gradients of a step's losses to those that the parameters hold.
 
-    def add_up(self, loss: Tensor) -> Tensor:
-        return loss
+        Args:
+            losses: of this rank's parts, called one after the other; without any it adds zeros.
+
+        Returns:
+            The sum of the losses over all ranks.
+
+        Raises:
+            PeerLostError: another rank has gone.
+        """
+        shared, world_size = self._shared, self._ranks.world_size
+        total = torch.zeros((), device=self._parameters[0].device)
+        if shared is not None and not losses:
+            losses = [self._zero]
+        for number, loss in enumerate(losses, 1):
+            is_exchanged = number == len(losses)
+            with nullcontext() if shared is None or is_exchanged else shared.no_sync():
+                value = loss() if shared is None else shared(loss)
+                with nullcontext() if shared is None else _losing_peers():
+                    (value * world_size).backward()  # of which the mean over all ranks is taken
+            total += value.detach()
+        self._ranks.add_up(total)
+        return total
+
+    def _zero(self) -> Tensor:
+        """A loss to which each parameter contributes nothing."""
+        return torch.stack([parameter.sum() for parameter in self._parameters]).sum() * 0
 
 
-class _SharedGradients:
-    """All gradients and the loss in one buffer, which is added up in a single all-reduce.
+class _Call(nn.Module):
+    """A model with losses for its outputs: DistributedDataParallel begins a pass with a call.
 
-    A rank that had no part of the batch adds zeros. With one buffer of one size, the order of
-    summation is that of the ranks alone, in a resumed training too. It starts once the backward
-    pass is through: where the model is compiled, that hands over all gradients at its end.
+    It has the model's parameters alone: buffers would be handed around at each call.
     """
 
     def __init__(self, model: nn.Module) -> None:
-        parameters = list(model.parameters())
-        starts = [0]
-        for parameter in parameters:
-            size = -(-parameter.numel() // _ALIGNMENT) * _ALIGNMENT
-            starts.append(starts[-1] + size)
-        self._buffer = torch.zeros(starts[-1] + 1, device=parameters[0].device)
-        for parameter, start in zip(parameters, starts, strict=False):
-            end = start + parameter.numel()
-            parameter.grad = self._buffer[start:end].view_as(parameter)
+        super().__init__()
+        self.shared = nn.ParameterList(model.parameters())
 
-    def clear(self) -> None:
-        self._buffer.zero_()
-
-    def add_up(self, loss: Tensor) -> Tensor:
-        self._buffer[-1] = loss
-        with _losing_peers():
-            dist.all_reduce(self._buffer)
-        return self._buffer[-1].clone()
-
-
-def _empty(forms: Mapping[str, tuple[torch.Size, torch.dtype]]) -> dict[str, Tensor]:
-    return {name: torch.empty(shape, dtype=dtype) for name, (shape, dtype) in forms.items()}
+    def forward(self, loss: Callable[[], Tensor]) -> Tensor:
+        return loss()
 
 
 @contextmanager
@@ -267,6 +280,6 @@ def _variable(name: str) -> int:
     if not text.isdigit():
         raise ValueError(
             f"the environment variable {name} is {text!r}, where a training of several processes "
-            "needs a whole number; start it with torchrun, which sets all such variables"
+            "needs a whole number; torchrun sets all such variables"
         )
     return int(text)

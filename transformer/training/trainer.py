@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -192,13 +193,17 @@ class Trainer:
         """
         if not self._is_compiled:
             return
-        batch = self.batches.make(self.state.step).to(self.device).parts[0][1]
-        everywhere = torch.ones_like(batch.source, dtype=torch.bool)
+        # A rank without a part of the first batch has no more than zeros to add.
+        batches = [batch for _, batch in self.batches.make(self.state.step).to(self.device).parts]
+
+        def loss(batch: Batch, is_padded: bool) -> Tensor:
+            mask = torch.ones_like(batch.source, dtype=torch.bool) if is_padded else None
+            return self._loss(batch._replace(source_mask=mask))[0]
+
         with symbolic_shapes.patch(use_duck_shape=False):  # type: ignore[attr-defined]
-            for mask in (None, everywhere):
-                loss, _ = self._loss(batch._replace(source_mask=mask))
-                loss.backward()  # type: ignore[no-untyped-call]
-        self._gradients.clear()
+            for is_padded in (False, True):
+                self._gradients.add_up([partial(loss, batch, is_padded) for batch in batches[:1]])
+        self.state.optimizer.zero_grad()
 
     def meter(self) -> Meter:
         """What measures the speed of this training, from now on."""
@@ -261,17 +266,16 @@ class Trainer:
         set_learning_rate(state.optimizer, rate)
         # One count for the whole step: how it is cut into parts changes nothing.
         num_targets = int(self._ids.train.target_lengths[step_batch.indices].sum())
-        step_loss = torch.zeros((), device=self.device)
         self._num_correct = torch.zeros((), device=self.device)
-        for part, batch in step_batch.parts:
+
+        def loss(part: int, batch: Batch) -> Tensor:
             torch.manual_seed(mask_seed(config.seed, state.step, part))
-            loss, hidden = self._loss(batch)
-            loss = loss / num_targets
+            value, hidden = self._loss(batch)
             if self._is_accuracy_due():
                 self._num_correct += self._count_correct(hidden, batch)
-            loss.backward()  # type: ignore[no-untyped-call]
-            step_loss += loss.detach()
-        step_loss = self._gradients.add_up(step_loss)
+            return value / num_targets
+
+        step_loss = self._gradients.add_up([partial(loss, *part) for part in step_batch.parts])
         parameters = list(state.model.parameters())
         gradients = [p.grad for p in parameters if p.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients)
@@ -281,7 +285,7 @@ class Trainer:
             self._ranks.add_up(self._num_correct)
             state.accuracy += self._num_correct / num_targets
         state.optimizer.step()
-        self._gradients.clear()
+        state.optimizer.zero_grad()
         state.step += 1
         state.num_targets += num_targets
         sums = state.sums
