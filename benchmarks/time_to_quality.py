@@ -15,6 +15,7 @@ from benchmarks.machine import describe_commit, describe_machine
 from benchmarks.quality_table import QualityRun, as_json, write_report
 from benchmarks.quality_training import LOOPS, RECIPES, train_to
 from transformer.files import atomic_write
+from transformer.threads import bound_spinning
 
 
 def main(
@@ -35,6 +36,7 @@ def main(
     ] = None,
 ) -> None:
     """Train with the clock running; it stands still while a checkpoint is scored."""
+    bound_spinning()  # as each of the project's commands does
     chosen = _choose(recipes, RECIPES, "--recipes"), _choose(loops, LOOPS, "--loops")
     runs: list[QualityRun] = []
     for recipe in chosen[0]:

@@ -3,7 +3,6 @@
 Shapes: B batch, S source length, T target length, H heads, E head width, V target vocabulary.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer.model import attention
 from transformer.model.dropout import Dropout
 from transformer.model.transformer import Transformer
 from transformer.text.ids import IdsMeta
@@ -93,24 +91,6 @@ class PlainLoop:
         if self._config.clip_norm is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self._config.clip_norm)
         self.optimizer.step()
-
-
-def explicit_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, dropout: float
-) -> Tensor:
-    """Attention in the formula's own steps; arguments as in our fused one. [B, H, T, E]."""
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # [B, H, T, S]
-    if is_causal:
-        causal = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-        scores = scores.masked_fill(~causal, -torch.inf)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return F.dropout(torch.softmax(scores, dim=-1), dropout) @ value
-
-
-def use_explicit_attention() -> None:
-    """From here on, in the whole process."""
-    attention.scaled_dot_product_attention = explicit_attention
 
 
 def use_plain_dropout(model: Transformer) -> Transformer:

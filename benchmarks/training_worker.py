@@ -65,13 +65,14 @@ def train_plainly(work: TrainingWork, make_pace: Callable[..., Pace], is_tutoria
     import numpy as np
     import torch
 
-    from benchmarks.training_plain import TUTORIAL_LENGTH, PlainLoop, use_explicit_attention
+    from benchmarks.training_plain import TUTORIAL_LENGTH, PlainLoop
     from pipeline.params import load_sections
     from transformer.model.config import ModelConfig
     from transformer.model.transformer import Transformer
     from transformer.text.ids import load_ids
     from transformer.training.config import TrainConfig
     from transformer.training.sentence_batches import make_plan
+    from transformer.training.variants import Variants, use_variants
 
     model_config, config = load_sections(
         ("model", ModelConfig), ("train", TrainConfig), path=Path(work.folder) / PARAMS
@@ -83,7 +84,8 @@ def train_plainly(work: TrainingWork, make_pace: Callable[..., Pace], is_tutoria
     model = Transformer(model_config, meta.source_vocab_size, meta.target_vocab_size).to(device)
     padded_length = TUTORIAL_LENGTH if is_tutorial else None
     if is_tutorial:
-        use_explicit_attention()
+        # Of both lengths the longer one: the target has a start mark more.
+        use_variants(model, Variants(explicit_length=TUTORIAL_LENGTH + 1), torch.float32)
         order = np.random.default_rng(config.seed).permutation(len(train))
         size = max(1, work.batch_tokens // TUTORIAL_LENGTH)
         batches = [order[start : start + size] for start in range(0, len(order), size)]

@@ -29,12 +29,13 @@ def evaluate() -> None:
     from transformer.files import write_json
     from transformer.text.heldout import encode_sources, read_heldout
     from transformer.training.checkpoint import load_with_tokenizers, model_hash
-    from transformer.training.device import choose_device
+    from transformer.training.device import avoid_cudnn_attention, choose_device
 
     search, config = load_sections(("search", SearchConfig), ("evaluate", EvaluateConfig))
     record = Recorder("evaluate")
     test = read_heldout(RAW, CLEAN)
     device = choose_device(config.device, "evaluate")
+    avoid_cudnn_attention()
     model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER, device)
     search.check_vocabulary(info.target_vocab_size)
     target = tokenizers.target

@@ -3,14 +3,14 @@
 import pytest
 import torch
 
-from benchmarks.training_plain import PlainLoop, explicit_attention
+from benchmarks.training_plain import PlainLoop
 from benchmarks.training_subject import prepare, write_synthetic_ids
-from transformer.model import attention
 from transformer.model.dropout import Dropout
 from transformer.model.transformer import Transformer
 from transformer.training.batching import make_batch
 from transformer.training.objective import smoothed_cross_entropy
 from transformer.training.validation import hidden_states
+from transformer.training.variants import Variants, use_variants
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def model(subject):
 
 
 @pytest.mark.parametrize("is_tutorial", [False, True])
-def test_loss_and_gradients_are_those_of_the_project(subject, model, is_tutorial, monkeypatch):
+def test_loss_and_gradients_are_those_of_the_project(subject, model, is_tutorial):
     meta, config, train = subject.ids.meta, subject.config, subject.ids.train
     indices = train.source_lengths.argsort()[:6]
     batch = make_batch(train, indices, meta.source.pad_id, meta.target.pad_id, meta.target.bos_id)
@@ -42,7 +42,7 @@ def test_loss_and_gradients_are_those_of_the_project(subject, model, is_tutorial
     parameters = list(model.parameters())
     gradients = torch.autograd.grad(wanted, parameters)
     if is_tutorial:
-        monkeypatch.setattr(attention, "scaled_dot_product_attention", explicit_attention)
+        use_variants(model, Variants(explicit_length=200), torch.float32)
     loop = PlainLoop(model, meta, config, 128 if is_tutorial else None)
     source, target = loop.batch(train, indices)
     assert not is_tutorial or (source.shape[1], target.shape[1]) == (128, 129)
@@ -53,9 +53,9 @@ def test_loss_and_gradients_are_those_of_the_project(subject, model, is_tutorial
 
 
 @pytest.mark.parametrize("is_tutorial", [False, True])
-def test_products_run_in_the_precision_of_the_config(subject, model, is_tutorial, monkeypatch):
+def test_products_run_in_the_precision_of_the_config(subject, model, is_tutorial):
     if is_tutorial:
-        monkeypatch.setattr(attention, "scaled_dot_product_attention", explicit_attention)
+        use_variants(model, Variants(explicit_length=200), torch.float32)
     indices = subject.ids.train.source_lengths.argsort()[:6]
     losses, dtypes = {}, {}
     model.projection.register_forward_hook(lambda *call: dtypes.update({precision: call[2].dtype}))
