@@ -2,16 +2,19 @@
 
 import signal
 import threading
+import time
 from types import FrameType
 from typing import Any, Self
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # What a shell reports of a process that a signal ended.
 _EXIT_BASE = 128
+# Within it one wish reaches a process by two ways, as from a cluster's scheduler and by torchrun.
+_SAME_WISH_SECONDS = 1.0
 
 
 class StopSignals:
-    """While entered, the first TERM or INT is noted; any after it has its usual effect.
+    """While entered, the first TERM or INT is noted; one a second later has its usual effect.
 
     A signal that the process was started to ignore, as a shell's background jobs are with INT,
     stays ignored. Python handles signals in the main thread alone: entered in another one, this
@@ -20,6 +23,7 @@ class StopSignals:
 
     def __init__(self) -> None:
         self._noted: int | None = None
+        self._noted_at = 0.0
         self._usual: dict[int, Any] = {}
 
     def is_requested(self) -> bool:
@@ -43,5 +47,8 @@ class StopSignals:
             signal.signal(*self._usual.popitem())
 
     def _note(self, number: int, _: FrameType | None) -> None:
-        self._noted = number
-        self.__exit__()
+        if self._noted is None:
+            self._noted, self._noted_at = number, time.monotonic()
+        elif time.monotonic() - self._noted_at >= _SAME_WISH_SECONDS:
+            self.__exit__()
+            signal.raise_signal(number)

@@ -28,9 +28,15 @@ def test_the_first_signal_is_noted(number, code):
         assert stop.exit_code == code
 
 
-def test_a_second_interrupt_has_its_usual_effect():
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_a_second_later_has_its_usual_effect(monkeypatch, first):
+    now = [0.0]
+    monkeypatch.setattr("pipeline.stop_signals.time.monotonic", lambda: now[0])
     with StopSignals() as stop:
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), first)
+        now[0] = 0.5
+        os.kill(os.getpid(), signal.SIGINT)  # the same wish by another way
+        now[0] = 1.5
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
         assert stop.is_requested()
