@@ -23,7 +23,7 @@ def openmp_settings(**settings):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="PyTorch has another OpenMP there")
 def test_pytorchs_threads_spin_for_a_short_while():
-    assert "GOMP_SPINCOUNT = '1000'" in openmp_settings()
+    assert "GOMP_SPINCOUNT = '2000'" in openmp_settings()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="PyTorch has another OpenMP there")
@@ -37,7 +37,7 @@ def test_pytorchs_threads_spin_for_a_short_while():
 def test_what_the_user_set_stays(setting, found):
     printed = openmp_settings(**setting)
     assert found in printed
-    assert "GOMP_SPINCOUNT = '1000'" not in printed
+    assert "GOMP_SPINCOUNT = '2000'" not in printed
 
 
 def test_each_command_bounds_it_before_pytorch_is_loaded():
@@ -50,4 +50,4 @@ def test_each_command_bounds_it_before_pytorch_is_loaded():
     )
     environment = {name: value for name, value in os.environ.items() if name not in SETTINGS}
     printed = subprocess.check_output([sys.executable, "-c", code], text=True, env=environment)
-    assert printed == "1000 False\n"
+    assert printed == "2000 False\n"

@@ -5,7 +5,7 @@ import os
 # What a user may have said about it; the first two are GNU OpenMP's, the last LLVM's and Intel's.
 _SETTINGS = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME")
 # docs/training.md has the measurement.
-_SPINS = 1000
+_SPINS = 2000
 
 
 def bound_spinning() -> None:
