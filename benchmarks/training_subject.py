@@ -17,8 +17,13 @@ from transformer.text.ids import Ids, IdsMeta, SplitCounts, load_ids
 from transformer.text.special_tokens import SpecialIds
 from transformer.training.config import TrainConfig
 
-# Layers of each stack, d_model, d_ff, heads. base and big are those of 2017.
-SHAPES = {"small": (3, 256, 1024, 4), "base": (6, 512, 2048, 8), "big": (6, 1024, 4096, 16)}
+# Layers of each stack, d_model, d_ff, heads. base and big are those of 2017, tiny is for tests.
+SHAPES = {
+    "tiny": (1, 32, 64, 2),
+    "small": (3, 256, 1024, 4),
+    "base": (6, 512, 2048, 8),
+    "big": (6, 1024, 4096, 16),
+}
 NEVER = 10**9
 # Lengths in 32,000 joint BPE pieces of the WMT news test sets, German to English: the logarithm of
 # the source's is about normal, and so is that of target over source.

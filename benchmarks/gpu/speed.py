@@ -11,14 +11,8 @@ from torch._dynamo.utils import counters
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.gpu.cells import Cell, Setting
-from benchmarks.gpu.project import NEVER
 from benchmarks.gpu.timing import forget_peak, peak_gigabytes, wait
-from benchmarks.training_subject import SHAPES, write_synthetic_ids
-from pipeline.params import load_sections
-from pipeline.recipes import make_params
-from transformer.model.config import ModelConfig
-from transformer.text.ids import Ids, load_ids
-from transformer.training.config import TrainConfig
+from benchmarks.training_subject import prepare, write_synthetic_ids
 from transformer.training.flops import measure_product_peak, training_flops
 from transformer.training.loader import Loader, loading
 from transformer.training.trainer import Trainer
@@ -47,7 +41,7 @@ class _Load(NamedTuple):
 
 
 def list_cells(setting: Setting, shape: str) -> list[Cell]:
-    """The cells of the part `speed`, for one of `SHAPES`."""
+    """The cells of the part `speed`, for one of the shapes of `benchmarks.training`."""
     tokens = (256,) if setting.is_tiny else TOKENS
     loads = {
         f"{size} {'compiled' if is_compiled else 'eager'}": _Load(
@@ -71,8 +65,13 @@ def list_cells(setting: Setting, shape: str) -> list[Cell]:
 
 def _measure(setting: Setting, load: _Load) -> dict[str, Any]:
     device = setting.device
-    ids = _load_ids(setting)
-    model_config, config = _configs(setting, load, ids)
+    ids_folder = _write_ids(setting)
+    shape = "tiny" if setting.is_tiny else load.shape
+    subject = prepare(
+        setting.work, ids_folder, shape, load.tokens, device.type, torch.get_num_threads()
+    )
+    ids, model_config = subject.ids, subject.model
+    config = subject.config.model_copy(update={"compile": load.is_compiled})
     torch._dynamo.reset()
     counters.clear()
     forget_peak(device)
@@ -150,42 +149,9 @@ def _trace(trainer: Trainer, loader: Loader) -> list[list[Any]]:
     ]
 
 
-def _load_ids(setting: Setting) -> Ids:
+def _write_ids(setting: Setting) -> Path:
     size, num_pairs = (40, 400) if setting.is_tiny else (_VOCAB_SIZE, _NUM_PAIRS)
     folder = setting.work / f"synthetic-{size}-{num_pairs}"
-    done = folder / "meta.json"
-    if not done.exists():
-        if folder.exists():  # a process was ended as it wrote it
-            for path in folder.iterdir():
-                path.unlink()
-            folder.rmdir()
+    if not folder.exists():
         write_synthetic_ids(folder, size, num_pairs)
-    return load_ids(folder)
-
-
-def _configs(setting: Setting, load: _Load, ids: Ids) -> tuple[ModelConfig, TrainConfig]:
-    layers, d_model, d_ff, num_heads = (1, 32, 64, 2) if setting.is_tiny else SHAPES[load.shape]
-    changes = {
-        "model.num_encoder_layers": layers,
-        "model.num_decoder_layers": layers,
-        "model.d_model": d_model,
-        "model.d_ff": d_ff,
-        "model.num_heads": num_heads,
-        "model.dropout": 0.1,
-        "model.max_positions": max(
-            int(lengths.max()) for lengths in (ids.train.source_lengths, ids.train.target_lengths)
-        ),
-        "train.device": setting.device.type,
-        "train.compile": str(load.is_compiled).lower(),
-        "train.batch_tokens": load.tokens,
-        "train.learning_rate": 1e-4,
-        "train.max_epochs": NEVER,
-        "train.validate_every_steps": NEVER,
-        "train.log_every_steps": NEVER,
-    }
-    path = Path(setting.work) / "speed-params.yaml"
-    path.write_text(
-        make_params("phrasebook", [f"{key}={value}" for key, value in changes.items()]),
-        encoding="utf-8",
-    )
-    return load_sections(("model", ModelConfig), ("train", TrainConfig), path=path)
+    return folder
