@@ -22,7 +22,7 @@ PARTS = {
     "onnx": ("graphs", "The exported graphs, beside PyTorch."),
 }
 # What the usual image for a GPU lacks, with what that needs in turn.
-WHEELS = "pydantic,pydantic-core,annotated-types,typing-inspection,ruamel.yaml"
+WHEELS = "pydantic,pydantic-core,annotated-types,typing-inspection,typing-extensions,ruamel.yaml"
 # As `sysexits.h` has it: try again.
 _TRY_AGAIN = 75
 

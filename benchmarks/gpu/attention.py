@@ -48,6 +48,9 @@ def _measure(setting: Setting, kernel: str, length: int) -> dict[str, Any]:
     query, key, value, gradient = (
         torch.randn(shape, device=device, dtype=dtype, requires_grad=True) for _ in range(4)
     )
+    for x in (query, key, value):  # as in a model: heads and their width are fixed
+        torch._dynamo.mark_static(x, 1)
+        torch._dynamo.mark_static(x, 3)
     lengths = torch.randint(length // 2, length + 1, (shape[0], 1, 1, 1), device=device)
     mask = torch.arange(length, device=device) < lengths  # [B, 1, 1, K]
     attend: Callable[..., Tensor] = scaled_dot_product_attention
@@ -70,6 +73,8 @@ def _measure(setting: Setting, kernel: str, length: int) -> dict[str, Any]:
             with nullcontext() if backend is None else sdpa_kernel(backend):
                 seconds = median_seconds(work, device, 3 if setting.is_tiny else 30)
         except RuntimeError as error:
+            if "CUDA error" in str(error):
+                raise
             values[form] = f"not available: {str(error).splitlines()[0]}"
         else:
             values[form] = seconds / tokens * 1e6

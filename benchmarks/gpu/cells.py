@@ -47,7 +47,8 @@ def run_cells(
 ) -> int:
     """Measures what the file lacks, as far as time allows; returns how many cells are left.
 
-    A cell that fails has its error in place of values, and is not tried again.
+    A cell that fails has its error in place of values, and is not tried again. Where a GPU then
+    answers no more, as after a fault in a kernel, the others are left to another process.
 
     Args:
         path: JSON, {"facts": …, "cells": {name: values}}.
@@ -96,4 +97,17 @@ def run_cells(
             values = {"error": f"{type(error).__name__}: {error}"}
         done[cell.name] = values
         write_json(path, result)
+        if "error" in values and not _answers(setting.device):
+            tell(f"{cell.name}: the GPU no longer answers this process")
+            return len(cells) - index - 1
     return 0
+
+
+def _answers(device: torch.device) -> bool:
+    if device.type != "cuda":
+        return True
+    try:
+        torch.cuda.synchronize(device)
+    except RuntimeError:
+        return False
+    return True

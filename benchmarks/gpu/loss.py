@@ -37,7 +37,7 @@ def _measure(setting: Setting, form: str, vocab_size: int, dtype: torch.dtype) -
         cross_entropy = torch.compile(plain_cross_entropy, dynamic=True)
     forget_peak(device)
     hidden = torch.randn(tokens, _WIDTH, device=device, requires_grad=True)
-    weight = (torch.randn(vocab_size, _WIDTH, device=device) * _WIDTH**-0.5).requires_grad_()
+    weight = torch.nn.Parameter(torch.randn(vocab_size, _WIDTH, device=device) * _WIDTH**-0.5)
     labels = torch.randint(vocab_size, (tokens,), device=device)
 
     def work() -> None:

@@ -1,6 +1,7 @@
 """The packed project, trained to the end and scored."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -71,7 +72,11 @@ def _run(setting: Setting, stage: str) -> None:
     log = folder / f"{stage}.log"
     with log.open("a") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "pipeline", stage], cwd=folder, stdout=file, stderr=file
+            [sys.executable, "-m", "pipeline", stage],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": _absolute(os.environ.get("PYTHONPATH", ""))},
+            stdout=file,
+            stderr=file,
         )
         try:
             left = setting.deadline - time.monotonic() - _SECONDS_TO_STOP
@@ -86,3 +91,10 @@ def _run(setting: Setting, stage: str) -> None:
                 process.wait()
     if code != 0:
         raise ValueError(f"{stage} ended with {code}: {log.read_text()[-2000:]}")
+
+
+def _absolute(search_path: str) -> str:
+    # The stage runs in another folder than this process.
+    return os.pathsep.join(
+        str(Path(part).absolute()) for part in search_path.split(os.pathsep) if part
+    )

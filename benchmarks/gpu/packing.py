@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,8 @@ def pack(
         folder: new or empty.
         project: ready to train; `multi30k` trains it, the other parts train on its ids.
         translator: a project with a trained model, which is exported in float32 and float16.
-        wheels: packages to download for the other machine; their requirements too, if missing
-            there, are to be named.
+        wheels: packages to download for the other machine, at the versions that are installed
+            here; their requirements too, if missing there, are to be named.
         python_version: of the other machine, such as 3.12.
         is_tiny: two reference steps instead of twenty.
 
@@ -131,7 +132,11 @@ def _download(names: Sequence[str], python_version: str, folder: Path) -> None:
     command += ["--python-version", python_version]
     for platform in _PLATFORMS:
         command += ["--platform", platform]
-    done = subprocess.run([*command, *names], capture_output=True, text=True)
+    try:
+        command += [f"{name}=={metadata.version(name)}" for name in names]
+    except metadata.PackageNotFoundError as error:
+        raise ValueError(f"--wheels: {error.name} is not installed here") from error
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise ValueError(f"pip can't download {', '.join(names)}: {reason_of(done.stderr)}")
 

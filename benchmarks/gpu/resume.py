@@ -16,12 +16,12 @@ from benchmarks.gpu.project import PROJECT
 from benchmarks.gpu.steps import Steps
 from transformer.files import read_json, write_json
 
-# Of a cell: the changes to the section `train`.
+# Of a cell: the changes to the section `train`. What is claimed comes first.
 KINDS: dict[str, dict[str, Any]] = {
-    "eager": {"compile": False, "deterministic": False},
+    "compiled, deterministic": {"compile": True, "deterministic": True},
     "eager, deterministic": {"compile": False, "deterministic": True},
     "compiled": {"compile": True, "deterministic": False},
-    "compiled, deterministic": {"compile": True, "deterministic": True},
+    "eager": {"compile": False, "deterministic": False},
 }
 _NUM_STEPS = 200
 

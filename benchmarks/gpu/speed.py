@@ -12,7 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.gpu.cells import Cell, Setting
 from benchmarks.gpu.timing import forget_peak, peak_gigabytes, wait
-from benchmarks.training_subject import prepare, write_synthetic_ids
+from benchmarks.training_subject import LONGEST, prepare, write_synthetic_ids
 from transformer.training.flops import measure_product_peak, training_flops
 from transformer.training.loader import Loader, loading
 from transformer.training.trainer import Trainer
@@ -22,10 +22,10 @@ TOKENS = (4_096, 25_000, 65_536, 100_000)
 # At which the other forms of a step's computation are tried, each alone and all together.
 COMPARED_TOKENS = 25_000
 VARIANTS = {
-    "explicit attention": Variants(explicit_length=64),
+    "explicit attention": Variants(explicit_length=LONGEST),
     "plain loss": Variants(plain_loss=True),
     "narrow residual": Variants(narrow_residual=True),
-    "all three": Variants(64, True, True),
+    "all three": Variants(LONGEST, True, True),
 }
 _VOCAB_SIZE, _NUM_PAIRS = 32_000, 2_000_000
 _NUM_KERNELS, _NUM_TRACED = 5, 3
@@ -43,22 +43,16 @@ class _Load(NamedTuple):
 def list_cells(setting: Setting, shape: str) -> list[Cell]:
     """The cells of the part `speed`, for one of the shapes of `benchmarks.training`."""
     tokens = (256,) if setting.is_tiny else TOKENS
-    loads = {
-        f"{size} {'compiled' if is_compiled else 'eager'}": _Load(
-            shape, size, is_compiled, Variants()
-        )
-        for is_compiled in (False, True)
-        for size in tokens
-    }
     compared = tokens[0] if setting.is_tiny else COMPARED_TOKENS
-    for name, variants in VARIANTS.items():
+    # What targets and choices hang on comes first.
+    loads = {f"{compared} compiled": _Load(shape, compared, True, Variants())}
+    for name, variants in reversed(VARIANTS.items()):
         loads[f"{compared} compiled, {name}"] = _Load(shape, compared, True, variants)
+    for size in sorted(tokens, key=lambda size: size != compared):
+        for kind, is_compiled in (("eager", False), ("compiled", True)):
+            loads.setdefault(f"{size} {kind}", _Load(shape, size, is_compiled, Variants()))
     return [
-        Cell(
-            name,
-            partial(_measure, setting, load),
-            100 if load.is_compiled else 30,
-        )
+        Cell(name, partial(_measure, setting, load), 120 if load.is_compiled else 30)
         for name, load in loads.items()
     ]
 
@@ -81,11 +75,14 @@ def _measure(setting: Setting, load: _Load) -> dict[str, Any]:
     trainer.warm_up()
     wait(device)
     values: dict[str, Any] = {"warm_up_seconds": time.perf_counter() - begun}
-    num_warm_up, least_seconds, least_steps = (1, 0.0, 2) if setting.is_tiny else (8, 8.0, 20)
+    num_warm_up, least_seconds, least_steps = (1, 0.0, 2) if setting.is_tiny else (30, 8.0, 20)
     with loading(trainer.batches, device, 0) as loader:
-        _take(trainer, loader, num_warm_up)
+        num_graphs = -1
+        while num_graphs != counters["stats"]["unique_graphs"]:  # something new was compiled
+            num_graphs = counters["stats"]["unique_graphs"]
+            _take(trainer, loader, num_warm_up)
         wait(device)
-        num_graphs = counters["stats"]["unique_graphs"]
+        waited = loader.seconds_waited
         source = target = num_slots = num_steps = 0
         flops, started = 0.0, time.perf_counter()
         while num_steps < least_steps or time.perf_counter() - started < least_seconds:
@@ -103,7 +100,7 @@ def _measure(setting: Setting, load: _Load) -> dict[str, Any]:
                 wait(device)  # else what is told runs far ahead of what is done
         wait(device)
         seconds = time.perf_counter() - started
-        waited = loader.seconds_waited
+        waited = loader.seconds_waited - waited
         memory = peak_gigabytes(device)
         kernels = _trace(trainer, loader)
     peak = measure_product_peak(device, trainer.precision, repeats=3)

@@ -130,3 +130,26 @@ def test_nothing_is_compiled_once_training_has_warmed_up(
         trainer.step(batch)
     assert len(shapes) > 3
     assert counters["stats"]["unique_graphs"] == num_graphs
+
+
+def test_all_kinds_of_batches_are_compiled_before_the_first_step(
+    train_config, model_config, copy_ids, monkeypatch
+):
+    """Padded and not, each side a multiple of 8 or not, as far as the first steps have them."""
+    monkeypatch.setattr(torch, "compile", lambda function, **options: function)
+    trainer = Trainer(train_config(compile=True), model_config, copy_ids)
+    loss, seen = trainer._loss, []
+
+    def watched(batch):
+        lengths = batch.source.shape[1], batch.target.shape[1]
+        seen.append((*(length % 8 == 0 for length in lengths), batch.source_mask is None))
+        return loss(batch)
+
+    monkeypatch.setattr(trainer, "_loss", watched)
+    trainer.warm_up()
+    occur = set()
+    for step in range(trainer.num_steps):
+        batch = trainer.batches.make(step).parts[0][1]
+        occur.add((batch.source.shape[1] % 8 == 0, batch.target.shape[1] % 8 == 0))
+    assert len(occur) > 1
+    assert sorted(seen) == sorted((*kind, masked) for kind in occur for masked in (False, True))

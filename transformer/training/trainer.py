@@ -1,5 +1,6 @@
 """The training loop."""
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,10 @@ ALONE = Ranks()
 
 
 _Forwarded = tuple[Tensor, Tensor]
+# Steps whose batches are looked through for what is to be compiled.
+_NUM_LOOKED_AT = 100
+# Beyond PyTorch's own limit, of 8, steps are no longer compiled.
+_MAX_GRAPHS = 32
 
 
 class DivergedError(ValueError):
@@ -188,21 +193,31 @@ class Trainer:
     def warm_up(self) -> None:
         """Compiles all that steps will run, if they are to be compiled; changes no state.
 
-        A graph differs by whether the source is padded. Lengths that happen to be equal in the
-        first batch stay two numbers.
+        A graph differs by whether the source is padded, and on a GPU by whether each length is a
+        multiple of 8, which the compiler's call of a fused attention depends on. Lengths that
+        happen to be equal in the first batch stay two numbers.
         """
         if not self._is_compiled:
             return
-        # A rank without a part of the first batch has no more than zeros to add.
-        batches = [batch for _, batch in self.batches.make(self.state.step).to(self.device).parts]
+        torch._dynamo.config.recompile_limit = max(
+            _MAX_GRAPHS, torch._dynamo.config.recompile_limit
+        )
+        found: dict[tuple[bool, bool], Batch] = {}
+        for step in range(self.state.step, min(self.state.step + _NUM_LOOKED_AT, self.num_steps)):
+            for _, batch in self.batches.make(step).parts:
+                lengths = batch.source.shape[1], batch.target.shape[1]
+                found.setdefault((lengths[0] % 8 == 0, lengths[1] % 8 == 0), batch)
 
         def loss(batch: Batch, is_padded: bool) -> Tensor:
             mask = torch.ones_like(batch.source, dtype=torch.bool) if is_padded else None
             return self._loss(batch._replace(source_mask=mask))[0]
 
         with symbolic_shapes.patch(use_duck_shape=False):  # type: ignore[attr-defined]
-            for is_padded in (False, True):
-                self._gradients.add_up([partial(loss, batch, is_padded) for batch in batches[:1]])
+            for kind in itertools.product((False, True), repeat=2):
+                # As often on each rank: one without such a batch adds zeros.
+                batches = [found[kind].to(self.device)] if kind in found else []
+                for is_padded in (False, True):
+                    self._gradients.add_up([partial(loss, batch, is_padded) for batch in batches])
         self.state.optimizer.zero_grad()
 
     def meter(self) -> Meter:

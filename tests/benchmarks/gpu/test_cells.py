@@ -1,6 +1,7 @@
 import time
 
 import pytest
+import torch
 
 from benchmarks.gpu.cells import Cell, UnfinishedError, run_cells
 from transformer.files import read_json
@@ -93,6 +94,28 @@ def test_a_cell_that_is_not_through_goes_on_as_often_as_needed(run):
         assert "after" not in values
         assert told[-1] == "train: more to do"
     assert run(cells)[:2] == (0, {"train": {"value": 7}, "after": {"value": 1}})
+
+
+def test_after_a_fault_that_a_gpu_does_not_recover_from_another_process_goes_on(run, monkeypatch):
+    is_lost = True
+
+    def synchronize(device):
+        if is_lost:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    def fail():
+        raise RuntimeError("a kernel's fault")
+
+    monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
+    cells = [Cell("bad", fail, 1.0), count([], "next"), count([], "last")]
+    left, values, told = run(cells, device=torch.device("cuda", 0))
+    assert left == 2
+    assert values == {"bad": {"error": "RuntimeError: a kernel's fault"}}
+    assert told[-1] == "bad: the GPU no longer answers this process"
+    is_lost = False
+    left, values, _ = run([*cells, Cell("worse", fail, 1.0)], device=torch.device("cuda", 0))
+    assert left == 0
+    assert list(values) == ["bad", "last", "next", "worse"]
 
 
 def test_results_of_two_machines_are_not_mixed(run):

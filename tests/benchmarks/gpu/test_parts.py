@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,10 @@ from benchmarks.gpu.packing import pack
 from pipeline.recipes import make_params
 from transformer.files import read_json
 
-METADATA = "Metadata-Version: 2.1\nName: lacking\nVersion: 1.0\n"
+# A package that is installed here, in a wheel of nothing.
+LACKING, VERSION = "annotated-types", metadata.version("annotated-types")
+WHEEL = f"annotated_types-{VERSION}"
+METADATA = f"Metadata-Version: 2.1\nName: {LACKING}\nVersion: {VERSION}\n"
 ROOT = Path(__file__).parents[3]
 TINY = (
     "corpus.num_pairs=1500",
@@ -69,11 +73,11 @@ def project(tmp_path_factory):
 def packed(project, tmp_path_factory):
     """Packed with a wheel of no index: pip is told of a folder."""
     index = tmp_path_factory.mktemp("index")
-    with zipfile.ZipFile(index / "lacking-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("lacking-1.0.dist-info/METADATA", METADATA)
-        wheel.writestr("lacking-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+    with zipfile.ZipFile(index / f"{WHEEL}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(f"{WHEEL}.dist-info/METADATA", METADATA)
+        wheel.writestr(f"{WHEEL}.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
     folder = tmp_path_factory.mktemp("gpu") / "packed"
-    options = ["--project", str(project), "--translator", str(project), "--wheels", "lacking"]
+    options = ["--project", str(project), "--translator", str(project), "--wheels", LACKING]
     code, printed = run(
         ROOT,
         *("-m", "benchmarks.gpu", "pack", str(folder), "--tiny", *options),
@@ -81,7 +85,7 @@ def packed(project, tmp_path_factory):
         PIP_FIND_LINKS=str(index),
     )
     assert code == 0, printed
-    assert [path.name for path in (folder / "wheels").iterdir()] == ["lacking-1.0-py3-none-any.whl"]
+    assert [path.name for path in (folder / "wheels").iterdir()] == [f"{WHEEL}-py3-none-any.whl"]
     return folder
 
 
@@ -145,6 +149,16 @@ def test_training_goes_on_at_the_next_call_where_time_ended(
     steps = [step for step, _, _ in values["curve"]]
     assert len(steps) == values["epochs"] == 60
     assert steps == sorted(set(steps))
+
+
+def test_a_package_that_is_not_here_can_not_be_named_for_the_other_machine(tmp_path):
+    with pytest.raises(ValueError, match="--wheels: no-such-package is not installed here"):
+        packing._download(["no-such-package"], "3.12", tmp_path)
+
+
+def test_a_stage_in_another_folder_finds_the_same_packages(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert multi30k._absolute("site:/opt/site:") == f"{tmp_path}/site:/opt/site"
 
 
 def test_a_folder_that_holds_something_is_refused(tmp_path):
