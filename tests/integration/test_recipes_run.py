@@ -178,7 +178,7 @@ def test_the_toy_learns_its_sentence_and_tells_how_it_translates_it(project, cap
 
 PRETRAIN_TRAIN = (
     "{initialise_from: null, seed: 1, device: cpu, precision: float32, "
-    "num_processes: 1, num_threads: 1, compile: false, batch_tokens: 512, "
+    "num_processes: 1, num_threads: 1, compile: false, deterministic: false, batch_tokens: 512, "
     "batch_sentences: null, "
     "gradient_accumulation: 1, "
     "max_epochs: 9, max_steps: 6, learning_rate: 1e-3, schedule: {kind: linear, warmup_steps: 2}, "
