@@ -153,3 +153,16 @@ def test_all_kinds_of_batches_are_compiled_before_the_first_step(
         occur.add((batch.source.shape[1] % 8 == 0, batch.target.shape[1] % 8 == 0))
     assert len(occur) > 1
     assert sorted(seen) == sorted((*kind, masked) for kind in occur for masked in (False, True))
+
+
+def test_a_batch_that_memory_does_not_hold_is_told_before_the_first_step(
+    train_config, model_config, copy_ids, monkeypatch
+):
+    def fail(batch):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(torch, "compile", lambda function, **options: function)
+    trainer = Trainer(train_config(compile=True), model_config, copy_ids)
+    monkeypatch.setattr(trainer, "_loss", fail)
+    with pytest.raises(ValueError, match=r"out of memory at step 1, .* lower train.batch_tokens"):
+        trainer.run()

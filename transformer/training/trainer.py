@@ -196,17 +196,22 @@ class Trainer:
         A graph differs by whether the source is padded, and on a GPU by whether each length is a
         multiple of 8, which the compiler's call of a fused attention depends on. Lengths that
         happen to be equal in the first batch stay two numbers.
+
+        Raises:
+            ValueError: the device's memory does not hold a batch.
         """
         if not self._is_compiled:
             return
         torch._dynamo.config.recompile_limit = max(
             _MAX_GRAPHS, torch._dynamo.config.recompile_limit
         )
-        found: dict[tuple[bool, bool], Batch] = {}
+        found: dict[tuple[bool, ...], StepBatch] = {}
         for step in range(self.state.step, min(self.state.step + _NUM_LOOKED_AT, self.num_steps)):
-            for _, batch in self.batches.make(step).parts:
-                lengths = batch.source.shape[1], batch.target.shape[1]
-                found.setdefault((lengths[0] % 8 == 0, lengths[1] % 8 == 0), batch)
+            step_batch = self.batches.make(step)
+            for part in step_batch.parts:
+                lengths = part[1].source.shape[1], part[1].target.shape[1]
+                kind = tuple(length % 8 == 0 for length in lengths)
+                found.setdefault(kind, step_batch._replace(parts=[part]))
 
         def loss(batch: Batch, is_padded: bool) -> Tensor:
             mask = torch.ones_like(batch.source, dtype=torch.bool) if is_padded else None
@@ -215,9 +220,13 @@ class Trainer:
         with symbolic_shapes.patch(use_duck_shape=False):  # type: ignore[attr-defined]
             for kind in itertools.product((False, True), repeat=2):
                 # As often on each rank: one without such a batch adds zeros.
-                batches = [found[kind].to(self.device)] if kind in found else []
+                parts = found[kind].to(self.device).parts if kind in found else []
                 for is_padded in (False, True):
-                    self._gradients.add_up([partial(loss, batch, is_padded) for batch in batches])
+                    try:
+                        self._gradients.add_up([partial(loss, b, is_padded) for _, b in parts])
+                    except torch.OutOfMemoryError as error:
+                        told = tell_memory(self._config, found[kind], self.state.step + 1)
+                        raise ValueError(told) from error
         self.state.optimizer.zero_grad()
 
     def meter(self) -> Meter:
