@@ -83,7 +83,7 @@ def test_peers_that_can_not_be_installed_leave_their_reason(run, monkeypatch):
     ("options", "message"),
     [
         (["--contenders", "marian"], "marian: allowed are tutorial"),
-        (["--shape", "huge"], "huge: allowed are small, base, big"),
+        (["--shape", "huge"], "huge: allowed are tiny, small, base, big"),
     ],
 )
 def test_unknown_names_are_refused(run, options, message):
