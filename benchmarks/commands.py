@@ -8,7 +8,7 @@ from typing import Literal
 from benchmarks.environment import CTRANSLATE2, UnavailableError, convert, ensure_environment
 from benchmarks.project import Project, Subject, graph_file
 from benchmarks.variants import SHORTLIST, Variant
-from transformer.training.checkpoint import WEIGHTS
+from transformer.model.checkpoint import WEIGHTS
 
 
 class Commands:

@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.ctranslate2_names import TokenNames
 
 
-def convert(folder: Path, quantisation: str, output: Path) -> None:
+def convert(folder: Path, quantization: str, output: Path) -> None:
     """Writes the model of `folder`, which `benchmarks.ctranslate2_model` wrote, to `output`.
 
     Args:
@@ -45,7 +45,7 @@ def convert(folder: Path, quantisation: str, output: Path) -> None:
     if (folder / "mapping.txt").exists():
         spec.register_vocabulary_mapping(str(folder / "mapping.txt"))
     spec.validate()
-    spec.optimize(quantization=quantisation)
+    spec.optimize(quantization=quantization)
     output.mkdir(parents=True)
     spec.save(str(output))
 

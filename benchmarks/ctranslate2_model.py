@@ -1,7 +1,7 @@
 """Our weights as CTranslate2 lays them out, by its variables' names.
 
 An attention's first linear map holds queries, keys and values stacked (self-attention), or is
-followed by one for keys and values (cross-attention), just as our `query_key_value` is cut.
+followed by one for keys and values (cross-attention), just as our `in_proj` is cut.
 """
 
 from pathlib import Path
@@ -12,13 +12,13 @@ import numpy.typing as npt
 from torch import Tensor, nn
 
 from benchmarks.ctranslate2_names import TokenNames, name_tokens
-from transformer.export.shortlist import Shortlist
+from transformer.export.shortlist.choose import Shortlist
 from transformer.files import write_json
 from transformer.model.attention import MultiHeadAttention
+from transformer.model.checkpoint import CheckpointInfo
 from transformer.model.embedding import Embedding
 from transformer.model.layers import DecoderLayer, EncoderLayer, FeedForward
 from transformer.model.transformer import Transformer
-from transformer.training.checkpoint import CheckpointInfo
 
 ARRAYS = "weights.npz"
 SHAPE = "shape.json"
@@ -85,10 +85,11 @@ def shape(model: Transformer) -> dict[str, Any]:
             "CTranslate2 has no Transformer without layer norm (model.norm = 'none'); leave its "
             "contenders out with --contenders, or train a model with model.norm = 'pre' or 'post'"
         )
-    if config.norm_divisor != "root":
+    if config.layer_norm_variant != "standard":
         raise ValueError(
             "CTranslate2's layer norm divides by the root of the biased variance; leave its "
-            "contenders out with --contenders, or train a model with model.norm_divisor = 'root'"
+            "contenders out with --contenders, or train a model with "
+            "model.layer_norm_variant = 'standard'"
         )
     return {
         "num_encoder_layers": config.num_encoder_layers,
@@ -132,7 +133,7 @@ def layout(model: Transformer) -> Arrays:
         arrays |= _norm(f"{name}/ffn", layer.feed_forward_residual.norm)
     if model.config.norm == "pre":
         arrays |= _norm("encoder", model.encoder_norm) | _norm("decoder", model.decoder_norm)
-    return arrays | _linear("decoder/projection", model.projection)
+    return arrays | _linear("decoder/projection", model.output_projection)
 
 
 def _positions(embedding: Embedding) -> npt.NDArray[np.float32]:
@@ -142,23 +143,23 @@ def _positions(embedding: Embedding) -> npt.NDArray[np.float32]:
 
 
 def _self_attention(name: str, attention: MultiHeadAttention) -> Arrays:
-    stacked, output = attention.query_key_value, attention.output
+    stacked, output = attention.in_proj, attention.out_proj
     return _linear(f"{name}/linear_0", stacked) | _linear(f"{name}/linear_1", output)
 
 
 def _cross_attention(name: str, attention: MultiHeadAttention) -> Arrays:
-    weight, bias = attention.query_key_value.weight, attention.query_key_value.bias
+    weight, bias = attention.in_proj.weight, attention.in_proj.bias
     width = weight.shape[1]
     return {
         f"{name}/linear_0/weight": _array(weight[:width]),
         f"{name}/linear_0/bias": _array(bias[:width]),
         f"{name}/linear_1/weight": _array(weight[width:]),
         f"{name}/linear_1/bias": _array(bias[width:]),
-    } | _linear(f"{name}/linear_2", attention.output)
+    } | _linear(f"{name}/linear_2", attention.out_proj)
 
 
 def _feed_forward(name: str, feed_forward: FeedForward) -> Arrays:
-    inner, outer = feed_forward.inner, feed_forward.outer
+    inner, outer = feed_forward.linear1, feed_forward.linear2
     return _linear(f"{name}/linear_0", inner) | _linear(f"{name}/linear_1", outer)
 
 

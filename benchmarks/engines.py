@@ -122,8 +122,8 @@ class SearchEngine(_TorchEngine):
         """The best hypotheses, int64 [B, T]."""
         import torch
 
-        from transformer.decoding.beam import SpecialIds
-        from transformer.decoding.search import search
+        from transformer.search.beam import SpecialIds
+        from transformer.search.decode import search
 
         source, mask, max_lengths = self._tensors(batch)
         with torch.inference_mode():
@@ -147,7 +147,7 @@ class TutorialEngine(_TorchEngine):
     def run(self, batch: Batch, beam_size: int) -> Any:
         """The best hypotheses, int64 [B, T]."""
         from benchmarks.tutorial import beam_search, greedy
-        from transformer.decoding.beam import SpecialIds
+        from transformer.search.beam import SpecialIds
 
         special = SpecialIds(self.marks.pad, self.marks.bos, self.marks.eos)
         source, mask, max_lengths = self._tensors(batch)
@@ -199,7 +199,7 @@ def load_torch(
     """A checkpoint in PyTorch."""
     import torch
 
-    from transformer.training.checkpoint import load_checkpoint
+    from transformer.model.checkpoint import load_checkpoint
 
     torch.set_num_threads(num_threads)
     started = time.perf_counter()

@@ -13,7 +13,7 @@ from benchmarks.project import Subject
 ROOT = Path(__file__).parents[1]
 ENVIRONMENTS = ROOT / ".environments"
 INSTALL_TIMEOUT_SECONDS = 900
-QUANTISATIONS = ("float32", "int8")
+QUANTIZATIONS = ("float32", "int8")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def ensure_environment(environment: Environment) -> Path:
 
 
 def convert(python: Path, subject: Subject, folder: Path) -> None:
-    """Writes float32 and int8 models, by the names of `QUANTISATIONS`, into a folder.
+    """Writes float32 and int8 models, by the names of `QUANTIZATIONS`, into a folder.
 
     Raises:
         UnavailableError: CTranslate2 has no such model, or the conversion failed.
@@ -77,9 +77,9 @@ def convert(python: Path, subject: Subject, folder: Path) -> None:
         write_model(folder, subject.model, subject.info, subject.shortlist)
     except ValueError as error:
         raise UnavailableError(str(error)) from error
-    for quantisation in QUANTISATIONS:
+    for quantization in QUANTIZATIONS:
         module = [str(python), "-m", "benchmarks.ctranslate2_convert"]
-        _run([*module, str(folder), quantisation, str(folder / quantisation)])
+        _run([*module, str(folder), quantization, str(folder / quantization)])
 
 
 def reason_of(stderr: str) -> str:

@@ -31,7 +31,7 @@ def log_findings(findings: Findings, project: Project, report: str) -> bool:
         Whether there is such a run; one is not made for it.
     """
     from pipeline.tracking.runs import find_tracker
-    from transformer.training.checkpoint import model_hash
+    from transformer.model.checkpoint import model_hash
 
     digest = model_hash(project.checkpoint)
     with chdir(project.folder), tempfile.TemporaryDirectory() as folder:

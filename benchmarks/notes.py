@@ -7,7 +7,7 @@ from benchmarks.project import ALL_BATCH_SIZE, Project, Subject, plan_name
 from benchmarks.protocol import MAX_SECONDS, MIN_SECONDS, Work
 from benchmarks.table import Findings
 from benchmarks.variants import NAMES, SLOW
-from transformer.training.checkpoint import model_hash
+from transformer.model.checkpoint import model_hash
 
 ENGINES = {"onnx": "onnxruntime", "ctranslate2": "CTranslate2"}
 

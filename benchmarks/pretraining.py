@@ -18,7 +18,7 @@ import typer
 
 from benchmarks.machine import describe_commit, describe_machine
 from pipeline.paths import MONOLINGUAL
-from transformer.decoding.scores import compare_bleu, score_bleu
+from transformer.evaluation.scores import compare_bleu, score_bleu
 from transformer.files import read_json, write_json
 from transformer.text.corpus import Pair, part_path, read_pairs
 
@@ -27,10 +27,12 @@ BEFORE = ("download", "clean", "vocab", "tokenize")
 AFTER = ("pretrain", "train", "evaluate")
 OBJECTIVES = {
     "none": "kind: none",
-    "spans": "kind: spans, share: 0.15, mean_span: 3, num_sentinels: 32, draws: 1, seed: 1",
+    "spans": "kind: spans, noise_density: 0.15, "
+    "mean_span_length: 3, num_sentinels: 32, dupe_factor: 1, seed: 1",
     # Half of a sentence, as in MASS (Song et al. 2019, arXiv:1905.02450).
-    "half": "kind: spans, share: 0.5, mean_span: 3, num_sentinels: 32, draws: 1, seed: 1",
-    "masked": "kind: masked, share: 0.15, next_sentence: false, draws: 2, seed: 1",
+    "half": "kind: spans, noise_density: 0.5, "
+    "mean_span_length: 3, num_sentinels: 32, dupe_factor: 1, seed: 1",
+    "masked": "kind: masked, mask_probability: 0.15, next_sentence: false, dupe_factor: 2, seed: 1",
     "causal": "kind: causal",
 }
 
@@ -90,7 +92,7 @@ def main(
     for name in ["none", *(name for name in chosen if name != "none")]:
         section = pretrain_section(folder, name, pretraining_epochs, pretraining_rate)
         start = "null" if name == "none" else "pretrained"
-        every = [f"corpus={corpus}", f"pretrain={section}", f"train.initialise_from={start}"]
+        every = [f"corpus={corpus}", f"pretrain={section}", f"train.initialize_from={start}"]
         write_params(folder, recipe, [*changes, *every])
         outcome = run_or_recall(folder, name)
         baseline = baseline or outcome.translations
@@ -134,7 +136,7 @@ def divide(folder: Path, recipe: str, num_pairs: int) -> str:
     return (
         f"{{kind: text, name: {manifest['name']}-{num_pairs}, "
         f"source_language: {manifest['source_language']}, "
-        f"target_language: {manifest['target_language']}, licence: as before, path: text, "
+        f"target_language: {manifest['target_language']}, license: as before, path: text, "
         f"{files}, split: null}}"
     )
 
@@ -144,7 +146,7 @@ def pretrain_section(folder: Path, name: str, num_epochs: int, rate: float | Non
     if name == "none":
         return "{kind: none}"
     train = read_params(folder)["train"] | {
-        "initialise_from": None, "max_epochs": num_epochs, "max_steps": None,
+        "initialize_from": None, "max_epochs": num_epochs, "max_steps": None,
         "label_smoothing": 0.0, "early_stopping_patience": None, "average_checkpoints": 1,
         "validate_every_steps": None,
     }  # fmt: skip

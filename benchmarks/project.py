@@ -9,17 +9,17 @@ from benchmarks.engines import Marks
 from benchmarks.protocol import Work
 from benchmarks.sampling import few, length_batches, spread
 from pipeline.params import load_section, load_sections
-from transformer.decoding.config import SearchConfig
-from transformer.decoding.evaluate_config import EvaluateConfig
+from transformer.evaluation.config import EvaluateConfig
 from transformer.export.config import ExportConfig
-from transformer.export.shortlist import Shortlist, make_shortlist
+from transformer.export.shortlist.choose import Shortlist, make_shortlist
+from transformer.model.checkpoint import CheckpointInfo, load_with_tokenizers
 from transformer.model.transformer import Transformer
+from transformer.search.config import SearchConfig
 from transformer.text.clean_config import CleanConfig
 from transformer.text.heldout import encode_sources, read_heldout
 from transformer.text.ids import load_ids
-from transformer.text.normalise import normalise
+from transformer.text.normalize import normalize
 from transformer.text.tokenizer import Tokenizer
-from transformer.training.checkpoint import CheckpointInfo, load_with_tokenizers
 
 GRAPHS = {
     "float32": "translator.onnx",
@@ -108,7 +108,7 @@ def load_subject(project: Project, source: Path | None, reference: Path | None) 
                 "they must match line by line"
             )
         settings = clean.source.model_dump()
-        sources = [normalise(text, **settings) for text in sources]
+        sources = [normalize(text, **settings) for text in sources]
     ids, _ = encode_sources(tokenizers.source, sources, info.model.max_positions)
     if not any(ids):
         raise ValueError("the test set has no text to translate; give --source and --reference")

@@ -12,21 +12,21 @@ from benchmarks.quality_table import QualityRun, Score
 from benchmarks.training_plain import PlainLoop
 from pipeline.params import load_sections
 from pipeline.recipes import make_params
-from transformer.decoding.beam import SpecialIds
-from transformer.decoding.config import SearchConfig
-from transformer.decoding.corpus import decode_corpus
-from transformer.decoding.scores import score_bleu
+from transformer.evaluation.scores import score_bleu
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from transformer.search.beam import SpecialIds
+from transformer.search.config import SearchConfig
+from transformer.search.corpus import decode_corpus
 from transformer.text.heldout import encode_sources, read_heldout
 from transformer.text.ids import Ids, load_ids
 from transformer.text.tokenizer import TokenizerPair
 from transformer.training.batching import Integers
 from transformer.training.config import TrainConfig
 from transformer.training.device import tune_process
+from transformer.training.interruption import TrainingStopped
 from transformer.training.schedule import learning_rate
 from transformer.training.sentence_batches import Plan, make_plan
-from transformer.training.stopping import TrainingStopped
 from transformer.training.trainer import Resume, Trainer
 
 # Who trains, and what of the recipe they change: bfloat16 is ours to offer, the score judges it.

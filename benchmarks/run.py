@@ -12,7 +12,7 @@ from benchmarks.table import Findings
 from benchmarks.targets import beam_name
 from benchmarks.variants import Variant, file_bytes
 from benchmarks.workers import Worker
-from transformer.decoding.scores import score_bleu
+from transformer.evaluation.scores import score_bleu
 
 # What the others' translations are held against.
 REFERENCE = "pytorch"

@@ -50,7 +50,7 @@ def configure(work: TrainingWork, precision: str) -> dict[str, Any]:
             "adam_beta2": settings["betas"][1],
             "weight_decay": settings["weight_decay"],
             "learning_rate": settings["learning_rate"],
-            "max_grad_norm": settings["clip_norm"],
+            "max_grad_norm": settings["max_grad_norm"],
             "label_smoothing": settings["label_smoothing"],
             "dropout": [model["dropout"]],
             "attention_dropout": [model["attention_dropout"]],

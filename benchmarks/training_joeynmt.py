@@ -51,7 +51,7 @@ def configure(work: TrainingWork) -> dict[str, Any]:
             "learning_rate_min": 0.0,
             "scheduling": "noam",
             "label_smoothing": settings["label_smoothing"],
-            "clip_grad_norm": settings["clip_norm"],
+            "clip_grad_norm": settings["max_grad_norm"],
             "normalization": "tokens",
             "batch_type": "token",
             "batch_size": work.batch_tokens,

@@ -12,7 +12,7 @@ from benchmarks.environment import UnavailableError
 from benchmarks.measuring import busy_seconds
 from benchmarks.workers import Worker
 from transformer.model.config import ModelConfig
-from transformer.training.flops import training_flops
+from transformer.monitoring.flops import training_flops
 
 SIDES = ("source", "target")
 # A measurement in which other processes took more of the cores is made again, so often.
@@ -52,7 +52,7 @@ class TrainingSpeeds:
         """Real tokens, source and target together unless `sides` names one."""
         return median(_speed(one, sides) for one in self._rounds[contender].values())
 
-    def utilisation(self, contender: str) -> float:
+    def utilization(self, contender: str) -> float:
         """The FLOP/s that the model needed over the peak of the same round."""
         rounds = self._rounds[contender].values()
         return median(one.flops / one.seconds / one.peak for one in rounds)

@@ -44,14 +44,14 @@ class Pace:
         started: float,
         answers: TextIO,
         requests: TextIO,
-        synchronise: Callable[[], None] = lambda: None,
+        synchronize: Callable[[], None] = lambda: None,
         measure_peak: Callable[[], int] = peak_bytes,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._greeting = {"version": version, "precision": precision}
         self._started = started
         self._answers, self._requests = answers, requests
-        self._synchronise, self._measure_peak, self._clock = synchronise, measure_peak, clock
+        self._synchronize, self._measure_peak, self._clock = synchronize, measure_peak, clock
         self._wanted: float | None = None  # None: before the first request
         self._next: tuple[Counter[tuple[int, int]], int] = Counter(), 0
 
@@ -88,7 +88,7 @@ class Pace:
         self._begin = self._clock()
 
     def _report(self) -> None:
-        self._synchronise()
+        self._synchronize()
         seconds = self._clock() - self._begin
         self._answer(
             {
@@ -122,7 +122,7 @@ def serve_training(train: Callable[[Callable[..., Pace]], None]) -> None:
 
             cuda = torch.cuda
             options = {
-                "synchronise": cuda.synchronize,
+                "synchronize": cuda.synchronize,
                 "measure_peak": cuda.max_memory_allocated,
             }
         return Pace(version, precision, started, answers, sys.stdin, **options)

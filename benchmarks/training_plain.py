@@ -88,8 +88,8 @@ class PlainLoop:
             group["lr"] = learning_rate
         self.optimizer.zero_grad()
         self.loss(source, target).backward()  # type: ignore[no-untyped-call]
-        if self._config.clip_norm is not None:
-            nn.utils.clip_grad_norm_(self.model.parameters(), self._config.clip_norm)
+        if self._config.max_grad_norm is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self._config.max_grad_norm)
         self.optimizer.step()
 
 

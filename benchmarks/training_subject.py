@@ -115,7 +115,7 @@ def prepare(
             "betas": [optimizer.beta1, optimizer.beta2],
             "weight_decay": optimizer.weight_decay,
             "label_smoothing": config.label_smoothing,
-            "clip_norm": config.clip_norm,
+            "max_grad_norm": config.max_grad_norm,
         },
     )
     work.save()

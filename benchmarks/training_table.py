@@ -71,7 +71,7 @@ def speed_table(findings: TrainingFindings) -> str:
                 f"{speeds.tokens_per_second(who, ('target',)):,.0f}",
                 f"{min(by_round):,.0f} to {max(by_round):,.0f}",
                 f"{speeds.padding_share(who):.1%}",
-                f"{speeds.utilisation(who):.1%}",
+                f"{speeds.utilization(who):.1%}",
                 f"{median(one.peak for one in mine) / 1e9:,.0f}",
                 f"{findings.start_seconds[who]:.1f}",
                 f"{findings.peak_bytes[who] / MEBIBYTE:,.0f}",

@@ -19,7 +19,7 @@ OURS = ("eager", "compiled")
 PEERS = ("joeynmt", "eole")
 # They train in mixed precision, which is another training, so that its ratio stands by itself.
 HALF = ("eole-bfloat16", "eager-bfloat16")
-MIN_UTILISATION = 0.7
+MIN_UTILIZATION = 0.7
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ def judge(speeds: TrainingSpeeds, device: str, shape: str) -> list[Verdict]:
     if device == "cuda":
         return [_judge_cuda(speeds, best, shape)] if shape in CUDA_TARGETS else []
     found, is_met = "–", None
-    utilisation = None if best is None else speeds.utilisation(best)
-    if utilisation is not None:
-        found, is_met = f"{utilisation:.1%}", utilisation >= MIN_UTILISATION
+    utilization = None if best is None else speeds.utilization(best)
+    if utilization is not None:
+        found, is_met = f"{utilization:.1%}", utilization >= MIN_UTILIZATION
     text = "FLOP/s of the model / the device's peak"
-    verdicts = [Verdict(text, found, f"at least {MIN_UTILISATION:.0%}", is_met)]
+    verdicts = [Verdict(text, found, f"at least {MIN_UTILIZATION:.0%}", is_met)]
     return verdicts + [_judge_ratio(speeds, target) for target in RATIO_TARGETS]
 
 

@@ -108,7 +108,7 @@ def serve_peak(work: TrainingWork, precision: str) -> None:
     answers = take_stdout()
     import torch
 
-    from transformer.training.flops import measure_product_peak
+    from transformer.monitoring.flops import measure_product_peak
 
     torch.set_num_threads(work.num_threads)
     print(json.dumps({"version": torch.__version__}), file=answers, flush=True)

@@ -9,8 +9,8 @@ Shapes: B batch, S source length, W beams, V target vocabulary, t tokens so far.
 import torch
 from torch import Tensor
 
-from transformer.decoding.beam import SpecialIds, length_weight
 from transformer.model.transformer import Transformer
+from transformer.search.beam import SpecialIds, length_weight
 
 
 @torch.inference_mode()

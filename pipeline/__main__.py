@@ -7,26 +7,26 @@ import sys
 
 import typer
 
-from pipeline.adopt import adopt
-from pipeline.affected import affected
-from pipeline.check import check
-from pipeline.clean import clean
-from pipeline.compare import compare
-from pipeline.download import download
-from pipeline.evaluate import evaluate
-from pipeline.export import export
-from pipeline.pack import pack
-from pipeline.plots import plots
-from pipeline.pretrain import pretrain
-from pipeline.promote import promote
-from pipeline.recipe import recipe
-from pipeline.sweep import sweep
-from pipeline.sync import sync
-from pipeline.tokenize import tokenize
-from pipeline.train import train
-from pipeline.translate import TextCommand, translate
-from pipeline.ui import ui
-from pipeline.vocab import vocab
+from pipeline.commands.adopt import adopt
+from pipeline.commands.affected import affected
+from pipeline.commands.check import check
+from pipeline.commands.compare import compare
+from pipeline.commands.pack import pack
+from pipeline.commands.plots import plots
+from pipeline.commands.promote import promote
+from pipeline.commands.recipe import recipe
+from pipeline.commands.sweep import sweep
+from pipeline.commands.sync import sync
+from pipeline.commands.translate import TextCommand, translate
+from pipeline.commands.ui import ui
+from pipeline.stages.clean import clean
+from pipeline.stages.download import download
+from pipeline.stages.evaluate import evaluate
+from pipeline.stages.export import export
+from pipeline.stages.pretrain import pretrain
+from pipeline.stages.tokenize import tokenize
+from pipeline.stages.train import train
+from pipeline.stages.vocab import vocab
 from transformer.threads import bound_spinning
 
 app = typer.Typer(

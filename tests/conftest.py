@@ -39,8 +39,8 @@ def model_maker() -> Callable[..., Any]:
             "attention_dropout": 0.1,
             "norm": "pre",
             "norm_epsilon": 1e-5,
-            "norm_divisor": "root",
-            "positions": "sinusoidal",
+            "layer_norm_variant": "standard",
+            "position_encoding": "sinusoidal",
             "max_positions": 40,
             "activation": "relu",
             "scale_embeddings": True,
@@ -55,7 +55,7 @@ def model_maker() -> Callable[..., Any]:
             for name, parameter in model.named_parameters():
                 if with_biases and name.endswith("bias"):
                     parameter.normal_(std=0.2)
-            model.projection.weight.mul_(sharpness)
+            model.output_projection.weight.mul_(sharpness)
         return model
 
     return make
@@ -95,7 +95,7 @@ def make_translator(tmp_path: Path) -> Callable[..., Path]:
             "format": 3,
             "source_language": "fr",
             "target_language": "en",
-            "normalisation": {"source": {"lowercase": True, "strip_punctuation": False}},
+            "normalization": {"source": {"lowercase": True, "strip_punctuation": False}},
             "search": {
                 "beam_size": 4,
                 "length_penalty": 1.0,

@@ -20,7 +20,7 @@ from benchmarks.gpu.project import PROJECT, REFERENCE
 from benchmarks.gpu.steps import Steps, take_steps
 from benchmarks.gpu.timing import median_seconds
 from transformer.files import read_json
-from transformer.training.flops import measure_product_peak
+from transformer.monitoring.flops import measure_product_peak
 
 # Relative; float32 on a GPU multiplies in TF32, of which 10 bits are left of 23.
 TOLERANCES = {"float32": 0.005, "bfloat16": 0.02}

@@ -15,7 +15,7 @@ from benchmarks.gpu.project import TRANSLATOR
 from benchmarks.gpu.timing import median_seconds
 from benchmarks.project import ALL, Project, Subject, graph_file, load_subject, plan_name, plan_work
 from benchmarks.protocol import Work
-from transformer.decoding.scores import score_bleu
+from transformer.evaluation.scores import score_bleu
 from transformer.serving.session import PROVIDERS, open_session
 
 BATCH_SIZES, BEAM_SIZES = (1, 32, 256), (1, 5)

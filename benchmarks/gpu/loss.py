@@ -8,7 +8,7 @@ import torch
 from benchmarks.gpu.cells import Cell, Setting
 from benchmarks.gpu.timing import forget_peak, median_seconds, peak_gigabytes
 from transformer.training.device import autocast
-from transformer.training.objective import plain_cross_entropy, smoothed_cross_entropy
+from transformer.training.loss import plain_cross_entropy, smoothed_cross_entropy
 
 VOCABULARIES = (8_000, 32_000)
 FORMS = ("usual", "plain", "plain compiled")

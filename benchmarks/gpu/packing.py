@@ -113,7 +113,7 @@ def _export(project: Path, folder: Path) -> None:
             (copy / part).symlink_to(project / part)
         with (copy / "params.yaml").open("w", encoding="utf-8") as file:
             yaml.dump(params, file)
-        code = "from pipeline.export import export; export()"
+        code = "from pipeline.stages.export import export; export()"
         root = Path(__file__).parents[2]
         done = subprocess.run(
             [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(root)!r}); {code}"],

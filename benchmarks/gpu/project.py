@@ -27,7 +27,7 @@ def load_configs(project: Path, num_steps: int, **changes: Any) -> tuple[ModelCo
     )
     no_dropout = {"dropout": 0.0, "embedding_dropout": None, "attention_dropout": 0.0}
     values = train.model_dump() | {
-        "initialise_from": None,
+        "initialize_from": None,
         "num_processes": 1,
         "learning_rate": 1e-3,
         "schedule": {"kind": "constant", "warmup_steps": min(4, num_steps - 1)},

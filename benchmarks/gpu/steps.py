@@ -18,9 +18,9 @@ from transformer.files import read_json, write_json
 from transformer.text.ids import load_ids
 from transformer.training.averaging import model_weights
 from transformer.training.device import tune_process
+from transformer.training.interruption import TrainingStopped
 from transformer.training.reporting import Speed, TrainRow, ValidRow
 from transformer.training.state_store import StateStore
-from transformer.training.stopping import TrainingStopped
 from transformer.training.trainer import Resume, train_model
 from transformer.training.variants import Variants
 

@@ -122,7 +122,7 @@ def _data(project: Path) -> list[Path]:
         TOKENIZER: "vocab",
         IDS: "tokenize",
     }
-    if read_params(project / PARAMS)["train"]["initialise_from"] is not None:
+    if read_params(project / PARAMS)["train"]["initialize_from"] is not None:
         makers[PRETRAINED] = "pretrain"
     missing = [path for path in makers if not (project / path).exists()]
     if missing:

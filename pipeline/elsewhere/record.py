@@ -102,7 +102,7 @@ def input_paths(stage: PackedStage) -> list[Path]:
     ]
     if stage == "evaluate":
         return [*code, RAW / "test.parquet", CLEAN / "test.parquet", TOKENIZER, CHECKPOINT]
-    starts_afresh = read_params()["train"]["initialise_from"] is None
+    starts_afresh = read_params()["train"]["initialize_from"] is None
     return [*code, IDS] if starts_afresh else [*code, IDS, PRETRAINED]
 
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.whole_params import SECTIONS
+from pipeline.schema import SECTIONS
 
 _KEY = "ranked"
 _VIEW = f"mlflow.sharedViewState.{_KEY}"

@@ -9,8 +9,8 @@ from typing import Any
 
 from pipeline.params import read_params
 from pipeline.paths import PARAMS
+from pipeline.schema import check_values
 from pipeline.tracking.flattening import flatten
-from pipeline.whole_params import check_values
 
 
 @contextmanager

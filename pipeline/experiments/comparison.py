@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.experiments.results import Results, ResultsError, Translation
-from transformer.decoding.scores import ScoreDifference, compare_bleu
+from transformer.evaluation.scores import ScoreDifference, compare_bleu
 
 
 @dataclass(frozen=True)

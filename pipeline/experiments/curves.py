@@ -83,16 +83,16 @@ def draw_trainings(trainings: Sequence[Training], path: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from transformer.decoding.plots import write_figure
+    from transformer.evaluation.plots import write_figure
 
     figure = Figure(figsize=(11, 7), layout="constrained")
-    colours = [f"C{number % 10}" for number in range(len(trainings))]
+    colors = [f"C{number % 10}" for number in range(len(trainings))]
     for axes, (title, lines, is_logarithmic) in zip(
         figure.subplots(2, 2).flat, _PANELS, strict=True
     ):
-        for training, colour in zip(trainings, colours, strict=True):
+        for training, color in zip(trainings, colors, strict=True):
             for key, style, _ in lines:
-                _draw(axes, training.curves.get(key), style, colour)
+                _draw(axes, training.curves.get(key), style, color)
         axes.set_title(title)
         axes.set_xlabel("step")
         axes.grid(alpha=0.3)
@@ -104,8 +104,8 @@ def draw_trainings(trainings: Sequence[Training], path: Path) -> None:
             ]
             axes.legend(handles=styles)
     handles = [
-        Line2D([], [], color=colour, label=training.name)
-        for training, colour in zip(trainings, colours, strict=True)
+        Line2D([], [], color=color, label=training.name)
+        for training, color in zip(trainings, colors, strict=True)
     ]
     legend = figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 4))
     for text in legend.get_texts():
@@ -113,7 +113,7 @@ def draw_trainings(trainings: Sequence[Training], path: Path) -> None:
     write_figure(figure, path)
 
 
-def _draw(axes: Any, curve: Curve | None, style: str, colour: str) -> None:
+def _draw(axes: Any, curve: Curve | None, style: str, color: str) -> None:
     if curve is not None:
         marker = "." if len(curve.steps) <= _MAX_MARKERS and style == "-" else ""
-        axes.plot(curve.steps, curve.values, ls=style, color=colour, marker=marker)
+        axes.plot(curve.steps, curve.values, ls=style, color=color, marker=marker)

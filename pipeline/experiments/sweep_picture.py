@@ -23,7 +23,7 @@ def draw_sweep(grid: Grid, scores: Scores, path: Path) -> None:
     """
     from matplotlib.figure import Figure
 
-    from transformer.decoding.plots import write_figure
+    from transformer.evaluation.plots import write_figure
 
     if not scores:
         raise ValueError("none of the sweep's experiments has run, so there is nothing to draw")

@@ -43,7 +43,7 @@ def make_params(name: str, changes: list[str]) -> str:
         ValueError: no such recipe, a change that is no KEY=VALUE, or one that names an unknown key.
         ConfigError: the outcome is not a valid params file.
     """
-    from pipeline.whole_params import check_values
+    from pipeline.schema import check_values
 
     params = _resolve(name)
     for change in changes:

@@ -23,7 +23,7 @@ _MAX_CHARACTERS = 250
 def model_params(path: Path = PARAMS) -> dict[str, Any]:
     """The sections of a params file that make a model; `pretrain` where training begins with it."""
     params = {name: values for name, values in read_params(path).items() if name in MODEL_SECTIONS}
-    if params.get("train", {}).get("initialise_from") is None:
+    if params.get("train", {}).get("initialize_from") is None:
         params.pop("pretrain", None)
     return params
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pipeline.tracking.model_package import NAME, TEST_TABLE, global_tracking_uri
 from pipeline.tracking.place import open_client, prepare_database
 from pipeline.tracking.registry import find_version, translator_hash
-from transformer.decoding.scores import ScoreDifference, compare_bleu, score_bleu
+from transformer.evaluation.scores import ScoreDifference, compare_bleu, score_bleu
 
 CHAMPION = "champion"
 

@@ -10,7 +10,7 @@ from pipeline.tracking.tracker import Tracker
 from pipeline.tracking.training_files import describe_training
 from pipeline.tracking.translation import describe_translator
 from transformer.files import sha256_file
-from transformer.training.checkpoint import model_hash
+from transformer.model.checkpoint import model_hash
 
 # The tag of a run whose results are those of a `dvc.lock`: its SHA-256.
 DVC_LOCK = "dvc_lock"

@@ -90,6 +90,6 @@ def _corpus_tags(manifest: Manifest) -> dict[str, str]:
         "corpus": manifest.name,
         "corpus.origin": manifest.origin,
         "corpus.revision": manifest.revision or "",
-        "corpus.licence": manifest.licence,
+        "corpus.license": manifest.license,
     }
     return tags | {f"corpus.sha256.{part}": digest for part, digest in manifest.sha256.items()}

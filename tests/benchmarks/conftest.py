@@ -8,7 +8,7 @@ import torch
 from benchmarks.measuring import Measurement
 from benchmarks.sampling import Cell
 from benchmarks.variants import Variant
-from transformer.decoding.beam import SpecialIds
+from transformer.search.beam import SpecialIds
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from benchmarks.ctranslate2_convert import set_variable
 from benchmarks.ctranslate2_model import layout, shape, write_mapping
 from benchmarks.ctranslate2_names import TokenNames, name_tokens
-from transformer.export.shortlist import Shortlist
+from transformer.export.shortlist.choose import Shortlist
 
 
 def test_every_weight_of_ours_is_laid_out(make_model):
@@ -40,17 +40,17 @@ def test_cross_attention_is_cut_into_queries_and_keys_with_values(make_model):
 def test_self_attention_stays_stacked(make_model):
     model = make_model()
     arrays = layout(model)
-    stacked = model.encoder[1].self_attention.query_key_value.weight.detach().numpy()
+    stacked = model.encoder[1].self_attention.in_proj.weight.detach().numpy()
     np.testing.assert_array_equal(arrays["encoder/layer_1/self_attention/linear_0/weight"], stacked)
 
 
 def test_arrays_share_no_memory_with_the_model_or_one_another(make_model):
     model = make_model(tie_embeddings="all")
     arrays = layout(model)
-    before = model.projection.weight.detach().clone()
+    before = model.output_projection.weight.detach().clone()
     for array in arrays.values():
         array[...] = 7.0
-    assert torch.equal(model.projection.weight, before)
+    assert torch.equal(model.output_projection.weight, before)
     tied = ["encoder/embeddings_0/weight", "decoder/embeddings/weight", "decoder/projection/weight"]
     assert not np.shares_memory(arrays[tied[0]], arrays[tied[1]])
     assert not np.shares_memory(arrays[tied[1]], arrays[tied[2]])
@@ -65,7 +65,7 @@ def test_post_norm_has_no_norm_after_the_stacks(make_model):
 
 
 def test_a_model_without_positions_adds_zeros(make_model):
-    arrays = layout(make_model(positions="none"))
+    arrays = layout(make_model(position_encoding="none"))
     assert not arrays["decoder/position_encodings/encodings"].any()
 
 
@@ -73,7 +73,7 @@ def test_a_model_without_norms_is_refused(make_model):
     with pytest.raises(ValueError, match="no Transformer without layer norm"):
         layout(make_model(norm="none"))
     with pytest.raises(ValueError, match="divides by the root of the biased variance"):
-        layout(make_model(norm_divisor="deviation"))
+        layout(make_model(layer_norm_variant="unbiased"))
 
 
 def test_names_lead_to_attributes_and_to_entries_of_lists():

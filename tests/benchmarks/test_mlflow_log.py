@@ -7,7 +7,7 @@ from benchmarks.project import Project
 from benchmarks.sampling import Cell
 from benchmarks.table import Findings
 from benchmarks.variants import Variant
-from transformer.training.checkpoint import model_hash
+from transformer.model.checkpoint import model_hash
 
 
 @pytest.fixture

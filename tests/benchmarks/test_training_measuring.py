@@ -10,10 +10,10 @@ from benchmarks.training_measuring import TrainingMeasurement, TrainingSpeeds, m
 from benchmarks.training_table import TrainingFindings, as_json, write_report
 from benchmarks.training_targets import judge
 from transformer.model.config import ModelConfig
-from transformer.training.flops import training_flops
+from transformer.monitoring.flops import training_flops
 
 
-def measurement(who, round_index, speed, utilisation=0.5):
+def measurement(who, round_index, speed, utilization=0.5):
     """Two seconds, a fifth of the slots empty, three target tokens for each of the source's."""
     tokens = 2 * speed
     return TrainingMeasurement(
@@ -24,7 +24,7 @@ def measurement(who, round_index, speed, utilisation=0.5):
         source_tokens=tokens // 4,
         target_tokens=tokens - tokens // 4,
         slots=tokens * 5 // 4,
-        flops=2.0 * utilisation * 1e9,
+        flops=2.0 * utilization * 1e9,
         peak=1e9,
         others_share=0.01,
     )
@@ -47,7 +47,7 @@ def speeds():
 def test_figures_are_medians_over_rounds(speeds):
     assert speeds.tokens_per_second("eager") == 1000
     assert speeds.tokens_per_second("eager", ("target",)) == 750
-    assert speeds.utilisation("eager") == pytest.approx(0.72)
+    assert speeds.utilization("eager") == pytest.approx(0.72)
     assert speeds.padding_share("eager") == pytest.approx(0.2)
     assert speeds.ratios("eager", "eole") == [1.5, 2.0, 3.0]
 

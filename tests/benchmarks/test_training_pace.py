@@ -15,7 +15,7 @@ class Loop:
     """Three seconds a step, by a clock that only steps move."""
 
     def __init__(self, *requests):
-        self.now, self.num_synchronised = 0.0, 0
+        self.now, self.num_synchronized = 0.0, 0
         self.out = io.StringIO()
         requests = "".join(json.dumps({"kind": "measure", "seconds": s}) + "\n" for s in requests)
         asked = io.StringIO(requests)
@@ -25,13 +25,13 @@ class Loop:
             -2.0,
             self.out,
             asked,
-            self._synchronise,
+            self._synchronize,
             lambda: int(self.now) << 20,
             lambda: self.now,
         )
 
-    def _synchronise(self):
-        self.num_synchronised += 1
+    def _synchronize(self):
+        self.num_synchronized += 1
 
     def _steps(self):
         for step in range(1000):
@@ -91,4 +91,4 @@ def test_a_gpu_is_waited_for_and_its_own_memory_told(monkeypatch, device):
 def test_the_device_is_waited_for_once_a_measurement():
     loop = Loop(7.0, 7.0)
     loop.run()
-    assert loop.num_synchronised == 2
+    assert loop.num_synchronized == 2

@@ -8,7 +8,7 @@ from benchmarks.training_subject import prepare, write_synthetic_ids
 from transformer.model.dropout import Dropout
 from transformer.model.transformer import Transformer
 from transformer.training.batching import make_batch
-from transformer.training.objective import smoothed_cross_entropy
+from transformer.training.loss import smoothed_cross_entropy
 from transformer.training.validation import hidden_states
 from transformer.training.variants import Variants, use_variants
 
@@ -33,8 +33,8 @@ def test_loss_and_gradients_are_those_of_the_project(subject, model, is_tutorial
     batch = make_batch(train, indices, meta.source.pad_id, meta.target.pad_id, meta.target.bos_id)
     total = smoothed_cross_entropy(
         hidden_states(model, batch),
-        model.projection.weight,
-        model.projection.bias,
+        model.output_projection.weight,
+        model.output_projection.bias,
         batch.labels,
         config.label_smoothing,
     )
@@ -58,7 +58,9 @@ def test_products_run_in_the_precision_of_the_config(subject, model, is_tutorial
         use_variants(model, Variants(explicit_length=200), torch.float32)
     indices = subject.ids.train.source_lengths.argsort()[:6]
     losses, dtypes = {}, {}
-    model.projection.register_forward_hook(lambda *call: dtypes.update({precision: call[2].dtype}))
+    model.output_projection.register_forward_hook(
+        lambda *call: dtypes.update({precision: call[2].dtype})
+    )
     for precision in ("float32", "bfloat16"):
         config = subject.config.model_copy(update={"precision": precision})
         loop = PlainLoop(model, subject.ids.meta, config, 128 if is_tutorial else None)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks.tutorial import beam_search, greedy
-from transformer.decoding.search import search
+from transformer.search.decode import search
 
 SOURCE = torch.tensor([[4, 5, 6, 7, 3], [8, 3, 0, 0, 0], [9, 9, 4, 3, 0], [5, 3, 0, 0, 0]])
 MASK = SOURCE != 0

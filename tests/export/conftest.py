@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from transformer.decoding.beam import SpecialIds
+from transformer.search.beam import SpecialIds
 
 # Where a tokenizer fitted in this project has them; 1 is the unknown mark.
 PAD, BOS, EOS = 0, 2, 3
@@ -30,13 +30,13 @@ def export(model, attention, *precisions):
 def open_graph(graph):
     import onnxruntime
 
-    from transformer.export.graph import serialise
+    from transformer.export.graph import serialize
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = 1
     providers = ["CPUExecutionProvider"]
-    return onnxruntime.InferenceSession(serialise(graph), options, providers=providers)
+    return onnxruntime.InferenceSession(serialize(graph), options, providers=providers)
 
 
 @pytest.fixture(scope="session")
@@ -85,10 +85,10 @@ def shared_model(model_maker):
     """Post-norm, learned positions, GELU, one embedding for all; trained to copy for a moment."""
     model = model_maker(
         1, 400, 400, 1.0, with_biases=True, max_positions=24, d_model=64, norm="post",
-        positions="learned", activation="gelu",
+        position_encoding="learned", activation="gelu",
         scale_embeddings=False, tie_embeddings="all", dropout=0.0, attention_dropout=0.0,
     ).train()  # fmt: skip
-    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     generator = torch.Generator().manual_seed(0)
     for _ in range(120):
         words = torch.randint(4, 20, (32, 5), generator=generator)
@@ -96,9 +96,9 @@ def shared_model(model_maker):
         target = torch.cat([torch.full((32, 1), BOS), source], 1)
         logits = model(source, None, target[:, :-1])
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten())
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     return model.eval()
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from transformer.decoding.beam import SpecialIds
-from transformer.decoding.search import search
-from transformer.export.graph import INPUTS, OUTPUTS, build_graphs, serialise
-from transformer.export.runtime import run_graph
+from transformer.export.graph import INPUTS, OUTPUTS, build_graphs, serialize
+from transformer.export.verification.runtime import run_graph
+from transformer.search.beam import SpecialIds
+from transformer.search.decode import search
 
 SPECIAL = SpecialIds(pad=0, bos=2, eos=3)
 ROWS = [
@@ -108,7 +108,7 @@ def test_trained_model_of_another_shape_translates_as_pytorch(shared_model, shar
 def test_a_norm_by_the_unbiased_deviation_translates_as_pytorch(model_maker, opener, attention):
     model = model_maker(
         target_vocab_size=14, with_biases=True, max_positions=24,
-        num_decoder_layers=1, norm_divisor="deviation", norm_epsilon=1e-2,
+        num_decoder_layers=1, layer_norm_variant="unbiased", norm_epsilon=1e-2,
     )  # fmt: skip
     graphs = build_graphs(
         model, source_pad=0, special=SPECIAL, attention=attention, precisions=["float32"]
@@ -231,13 +231,13 @@ def test_weights_are_stored_once(shared_model, shared_graph, model, fused_graph)
     for one, graph in ((shared_model, shared_graph), (model, fused_graph)):
         buffers = sum(buffer.numel() for buffer in one.buffers())
         weights = 4 * (one.num_parameters() + buffers)
-        assert 0 < len(serialise(graph)) - weights < 80_000
+        assert 0 < len(serialize(graph)) - weights < 80_000
     shapes = [list(tensor.dims) for tensor in shared_graph.graph.initializer]
     assert shapes.count([400, 64]) == 1
 
 
 def test_bytes_hold_no_paths(fused_graph):
-    content = serialise(fused_graph)
+    content = serialize(fused_graph)
     assert b".py" not in content
     assert str(Path.home()).encode() not in content
     assert str(Path.cwd()).encode() not in content
@@ -250,7 +250,7 @@ def test_another_process_in_another_folder_writes_the_same_bytes(
     (tmp_path / "config.json").write_text(model.config.model_dump_json())
     code = """
 import hashlib, torch
-from transformer.decoding.beam import SpecialIds
+from transformer.search.beam import SpecialIds
 from transformer.export.graph import build_graphs, serialise
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
@@ -280,5 +280,5 @@ for graph in graphs.values():
         text=True,
         check=True,
     )
-    expected = [hashlib.sha256(serialise(graph)).hexdigest() for graph in fused_graphs.values()]
+    expected = [hashlib.sha256(serialize(graph)).hexdigest() for graph in fused_graphs.values()]
     assert done.stdout.splitlines() == expected  # the exporter says nothing of its own

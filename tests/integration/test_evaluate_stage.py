@@ -6,7 +6,7 @@ import json
 import pytest
 import torch
 
-from transformer.training.checkpoint import model_hash
+from transformer.model.checkpoint import model_hash
 
 SOURCES = ["un chat dort .", "", "le chien " * 30 + ".", "Un  chat\u00a0dort !"]
 REFERENCES = ["A cat sleeps.", "", "The dog.", "A cat  sleeps!"]
@@ -52,12 +52,12 @@ def write_corpus(folder, pairs):
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A folder in which every earlier stage has run."""
+    from transformer.model.checkpoint import CheckpointInfo, save_checkpoint
     from transformer.model.config import ModelConfig
     from transformer.model.transformer import Transformer
     from transformer.text.manifest import Manifest, write_manifest
-    from transformer.text.normalise import normalise
+    from transformer.text.normalize import normalize
     from transformer.text.tokenizer import TokenizerPair
-    from transformer.training.checkpoint import CheckpointInfo, save_checkpoint
 
     monkeypatch.chdir(tmp_path)
     tracked = []
@@ -70,10 +70,10 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "params.yaml").write_text(PARAMS)
     write_corpus(tmp_path / "data/raw", zip(SOURCES, REFERENCES, strict=True))
     plain = {"lowercase": False, "strip_punctuation": False}
-    clean = [[normalise(text, **plain) for text in side] for side in (SOURCES, REFERENCES)]
+    clean = [[normalize(text, **plain) for text in side] for side in (SOURCES, REFERENCES)]
     write_corpus(tmp_path / "data/clean", zip(*clean, strict=True))
     manifest = Manifest(
-        name="toy", kind="text", origin="here", revision=None, licence="CC0-1.0",
+        name="toy", kind="text", origin="here", revision=None, license="CC0-1.0",
         source_language="fr", target_language="en", counts={}, num_empty={}, sha256={},
         origin_sha256={},
     )  # fmt: skip
@@ -84,7 +84,7 @@ def project(tmp_path, monkeypatch):
     config = ModelConfig(
         num_encoder_layers=1, num_decoder_layers=1, d_model=16, num_heads=2, d_ff=16, dropout=0.0,
         attention_dropout=0.0, norm="pre", norm_epsilon=1e-5,
-        norm_divisor="root", positions="sinusoidal",
+        layer_norm_variant="standard", position_encoding="sinusoidal",
         max_positions=40, activation="relu", scale_embeddings=True, tie_embeddings="none",
         embedding_dropout=None, initial_weights="xavier",
     )  # fmt: skip
@@ -97,7 +97,7 @@ def project(tmp_path, monkeypatch):
 
 
 def evaluate():
-    from pipeline.evaluate import evaluate as stage
+    from pipeline.stages.evaluate import evaluate as stage
 
     stage()
 
@@ -111,7 +111,7 @@ def test_every_sentence_is_translated_and_scored(project, tmp_path, capsys):
     values = json.loads((tmp_path / "reports/evaluate.json").read_text())
     assert (values["num_sentences"], values["num_truncated_sources"]) == (4, 1)
     assert values["bleu_low"] <= values["bleu"] <= values["bleu_high"]
-    assert "normalised_references" not in values
+    assert "normalized_references" not in values
     metrics = json.loads((tmp_path / "reports/metrics/evaluate.json").read_text())
     assert metrics["bleu"] == pytest.approx(values["bleu"], abs=0.005)
     assert metrics["bleu_margin"] == pytest.approx(
@@ -140,7 +140,7 @@ def test_target_normalisation_gives_a_second_score(project, tmp_path):
     write_corpus(tmp_path / "data/clean", [(text, text.lower()) for text in REFERENCES])
     evaluate()
     values = json.loads((tmp_path / "reports/evaluate.json").read_text())
-    assert "case:mixed" in values["normalised_references"]["signatures"]["bleu"]
+    assert "case:mixed" in values["normalized_references"]["signatures"]["bleu"]
 
 
 def test_a_clean_test_set_of_another_length_is_refused(project, tmp_path):

@@ -111,7 +111,7 @@ def test_affected_foretells_what_runs_and_changes_nothing(tried):
     restored = dict.fromkeys(("train", "evaluate", "export"), "restored")
     assert fates(tried, FASTER) == upstream | restored
     assert fates(tried, "train.seed=1") == upstream | dict.fromkeys(restored, "unchanged")
-    both = fates(tried, "train.seed=9", "export.max_int8_bleu_loss=9")
+    both = fates(tried, "train.seed=9", "export.max_bleu_loss=9")
     assert (both["evaluate"], both["export"]) == ("may run", "runs")
     assert set(fates(tried, "corpus.seed=4").values()) == {"runs", "may run"}
 
@@ -124,7 +124,7 @@ def test_affected_foretells_what_runs_and_changes_nothing(tried):
 
 @pytest.mark.parametrize(
     ("line", "change"),
-    [("beam_size: 2", "search.beam_size=3"), ("clip_norm: 1.0", "train.clip_norm=2.0")],
+    [("beam_size: 2", "search.beam_size=3"), ("max_grad_norm: 1.0", "train.max_grad_norm=2.0")],
 )
 def test_affected_agrees_with_dvc(tried, params, line, change):
     foretold = fates(tried, change)

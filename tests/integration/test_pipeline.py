@@ -128,7 +128,7 @@ def test_a_user_points_it_at_files_and_a_changed_file_runs_the_stage_again(clone
         (folder / f"train.{language}").write_text("".join(lines[language]))
     corpus = (
         "corpus={kind: text, name: mine, source_language: fr, target_language: en, "
-        "licence: my own, path: data/sources/mine, train: {source: train.fr, target: train.en}, "
+        "license: my own, path: data/sources/mine, train: {source: train.fr, target: train.en}, "
         "valid: null, test: null, split: {valid_pairs: 5, test_pairs: 5, seed: 1}}"
     )
     clone.pipeline("recipe", "phrasebook", "--force", "--set", corpus)

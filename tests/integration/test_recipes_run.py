@@ -155,7 +155,7 @@ def test_a_recipe_runs_from_end_to_end(project, name):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_toy_learns_its_sentence_and_tells_how_it_translates_it(project, capsys):
-    from pipeline.translate import translate
+    from pipeline.commands.translate import translate
     from transformer.text.manifest import read_manifest
 
     run_recipe("toy-en-zh", [], STAGES)
@@ -177,18 +177,19 @@ def test_the_toy_learns_its_sentence_and_tells_how_it_translates_it(project, cap
 
 
 PRETRAIN_TRAIN = (
-    "{initialise_from: null, seed: 1, device: cpu, precision: float32, "
+    "{initialize_from: null, seed: 1, device: cpu, precision: float32, "
     "num_processes: 1, num_threads: 1, compile: false, deterministic: false, batch_tokens: 512, "
     "batch_sentences: null, "
     "gradient_accumulation: 1, "
     "max_epochs: 9, max_steps: 6, learning_rate: 1e-3, schedule: {kind: linear, warmup_steps: 2}, "
     "optimizer: {kind: adamw, beta1: 0.9, beta2: 0.98, epsilon: 1e-9, weight_decay: 0.01}, "
-    "clip_norm: 1.0, label_smoothing: 0.0, validate_every_steps: 3, early_stopping_patience: null, "
+    "max_grad_norm: 1.0, label_smoothing: 0.0, validate_every_steps: 3, "
+    "early_stopping_patience: null, "
     "average_checkpoints: 1, accuracy_steps: null, log_every_steps: 2, save_every_seconds: 60}"
 )
 PRETRAINING = {
-    "spans": "share: 0.15, mean_span: 3, num_sentinels: 8, draws: 2, seed: 1",
-    "masked": "share: 0.15, next_sentence: true, draws: 1, seed: 1",
+    "spans": "noise_density: 0.15, mean_span_length: 3, num_sentinels: 8, dupe_factor: 2, seed: 1",
+    "masked": "mask_probability: 0.15, next_sentence: true, dupe_factor: 1, seed: 1",
     "causal": "",
 }
 
@@ -198,15 +199,15 @@ PRETRAINING = {
 def test_training_begins_with_what_was_pretrained(project, capsys, kind):
     from safetensors.numpy import load_file
 
-    from pipeline.pretrain import pretrain
-    from pipeline.train import train
+    from pipeline.stages.pretrain import pretrain
+    from pipeline.stages.train import train
 
     lines = [f"Le chat numéro {n} dort.\n" for n in range(60)]
     Path("data/monolingual").mkdir(parents=True, exist_ok=True)
     Path("data/monolingual/more.fr").write_text("".join(lines), encoding="utf-8")
     settings = f"kind: {kind}, {PRETRAINING[kind]}{', ' if PRETRAINING[kind] else ''}"
     section = f"{{{settings}text: {{source: more.fr, target: null}}, train: {PRETRAIN_TRAIN}}}"
-    changes = [*CHANGES["phrasebook"], f"pretrain={section}", "train.initialise_from=pretrained"]
+    changes = [*CHANGES["phrasebook"], f"pretrain={section}", "train.initialize_from=pretrained"]
     text = make_params("phrasebook", changes)
     Path("params.yaml").write_text(text, encoding="utf-8")
     run_stages(STAGES[:4])
@@ -234,8 +235,8 @@ def test_training_begins_with_what_was_pretrained(project, capsys, kind):
 
 
 def test_pretraining_that_is_switched_off_leaves_a_manifest_alone(project):
-    from pipeline.pretrain import pretrain
-    from pipeline.train_start import start_from_pretrained
+    from pipeline.stages.pretrain import pretrain
+    from pipeline.training.start import start_from_pretrained
 
     Path("params.yaml").write_text(make_params("phrasebook", []), encoding="utf-8")
     pretrain()

@@ -37,8 +37,8 @@ def test_causal_attention_sees_no_later_key():
 
 def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
     """Gives torch's attention the weights of ours."""
-    theirs.in_proj_weight.data.copy_(ours.query_key_value.weight)
-    theirs.in_proj_bias.data.copy_(ours.query_key_value.bias)
+    theirs.in_proj_weight.data.copy_(ours.in_proj.weight)
+    theirs.in_proj_bias.data.copy_(ours.in_proj.bias)
     theirs.out_proj.load_state_dict(ours.output.state_dict())
 
 
@@ -46,7 +46,7 @@ def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> N
 def test_self_attention_equals_torch(num_heads):
     ours = MultiHeadAttention(16, num_heads, 0.0).eval()
     theirs = nn.MultiheadAttention(16, num_heads, batch_first=True).eval()
-    nn.init.normal_(ours.query_key_value.bias)
+    nn.init.normal_(ours.in_proj.bias)
     copy_attention(ours, theirs)
     x = torch.randn(2, 5, 16)
     real = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])

@@ -53,5 +53,5 @@ def test_half_precision_does_not_overflow():
 
 def test_one_feature_has_no_unbiased_deviation(model_maker):
     with pytest.raises(ValueError, match=r"d_model = 1 has no unbiased deviation"):
-        model_maker(d_model=1, num_heads=1, positions="none", norm_divisor="deviation")
-    assert ModelConfig.model_fields["norm_divisor"].is_required()
+        model_maker(d_model=1, num_heads=1, position_encoding="none", layer_norm_variant="unbiased")
+    assert ModelConfig.model_fields["layer_norm_variant"].is_required()

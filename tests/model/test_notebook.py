@@ -33,7 +33,7 @@ def model(model_maker):
     return model_maker(
         source_vocab_size=V, target_vocab_size=V, with_biases=True, num_decoder_layers=1,
         d_model=D, num_heads=H, d_ff=D_FF, norm="pre", norm_epsilon=EPSILON,
-        norm_divisor="deviation", positions="sinusoidal", activation="relu",
+        layer_norm_variant="unbiased", position_encoding="sinusoidal", activation="relu",
         scale_embeddings=True, tie_embeddings="none",
     )  # fmt: skip
 
@@ -79,10 +79,12 @@ class Notebook:
         if "the encoder's projections for the source" in self.mistakes:
             cross = encoder.self_attention
         source_mask = None if "no mask over the source" in self.mistakes else self_mask
-        y = y + self.attention(cross, q, memory, source_mask, output=decoder.cross_attention.output)
+        y = y + self.attention(
+            cross, q, memory, source_mask, output=decoder.cross_attention.out_proj
+        )
         y = y + self.feed_forward(decoder, self.norm(y, decoder.feed_forward_residual.norm))
         y = self.norm(y, model.decoder_norm)
-        scores = y @ model.projection.weight.T + model.projection.bias
+        scores = y @ model.output_projection.weight.T + model.output_projection.bias
         return F.log_softmax(scores, dim=-1)
 
     def embed(self, table: Tensor, ids: Tensor, is_misplaced: bool) -> Tensor:
@@ -103,8 +105,8 @@ class Notebook:
 
     def attention(self, ours, query, memory, mask, output=None, is_decoder=False) -> Tensor:
         """One head after the other; `ours` holds the projections of all, queries' first."""
-        w_q, w_k, w_v = ours.query_key_value.weight.chunk(3)
-        b_q, b_k, b_v = ours.query_key_value.bias.chunk(3)
+        w_q, w_k, w_v = ours.in_proj.weight.chunk(3)
+        b_q, b_k, b_v = ours.in_proj.bias.chunk(3)
         if is_decoder and "values through the keys' projection" in self.mistakes:
             w_v, b_v = w_k, b_k
         q, k, v = query @ w_q.T + b_q, memory @ w_k.T + b_k, memory @ w_v.T + b_v
@@ -122,7 +124,7 @@ class Notebook:
         return torch.cat(heads, dim=-1) @ output.weight.T + output.bias
 
     def feed_forward(self, layer, x: Tensor) -> Tensor:
-        inner, outer = layer.feed_forward.inner, layer.feed_forward.outer
+        inner, outer = layer.feed_forward.linear1, layer.feed_forward.linear2
         return F.relu(x @ inner.weight.T + inner.bias) @ outer.weight.T + outer.bias
 
 

@@ -20,8 +20,8 @@ CONFIG = {
     "attention_dropout": 0.0,
     "norm": "pre",
     "norm_epsilon": 1e-5,
-    "norm_divisor": "root",
-    "positions": "sinusoidal",
+    "layer_norm_variant": "standard",
+    "position_encoding": "sinusoidal",
     "max_positions": 32,
     "activation": "relu",
     "scale_embeddings": True,
@@ -58,13 +58,13 @@ def copy_layer(ours, theirs) -> None:
         pairs.append((ours.cross_attention, theirs.multihead_attn))
         norms.insert(1, ours.cross_attention_residual.norm)
     for mine, other in pairs:
-        other.in_proj_weight.data.copy_(mine.query_key_value.weight)
-        other.in_proj_bias.data.copy_(mine.query_key_value.bias)
+        other.in_proj_weight.data.copy_(mine.in_proj.weight)
+        other.in_proj_bias.data.copy_(mine.in_proj.bias)
         other.out_proj.load_state_dict(mine.output.state_dict())
     for index, norm in enumerate(norms, start=1):
         getattr(theirs, f"norm{index}").load_state_dict(norm.state_dict())
-    theirs.linear1.load_state_dict(ours.feed_forward.inner.state_dict())
-    theirs.linear2.load_state_dict(ours.feed_forward.outer.state_dict())
+    theirs.linear1.load_state_dict(ours.feed_forward.linear1.state_dict())
+    theirs.linear2.load_state_dict(ours.feed_forward.linear2.state_dict())
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -93,17 +93,17 @@ def test_model_equals_torch_with_the_same_weights(norm, activation, batch):
         theirs = nn.TransformerDecoderLayer(**shape).eval()
         copy_layer(layer, theirs)
         hidden = theirs(hidden, memory, tgt_mask=causal, memory_key_padding_mask=~mask)
-    expected = model.projection(model.decoder_norm(hidden))
+    expected = model.output_projection(model.decoder_norm(hidden))
     torch.testing.assert_close(model(source, mask, target), expected, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post", "none"])
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
-def test_cached_steps_equal_the_whole_sequence(norm, positions, batch):
+@pytest.mark.parametrize("position_encoding", ["sinusoidal", "learned", "none"])
+def test_cached_steps_equal_the_whole_sequence(norm, position_encoding, batch):
     source, mask, target = batch
-    model = make_model(norm=norm, positions=positions)
+    model = make_model(norm=norm, position_encoding=position_encoding)
     expected = model(source, mask, target)
-    cache = model.start(model.encode(source, mask), mask, num_beams=1)
+    cache = model.init_cache(model.encode(source, mask), mask, num_beams=1)
     for position in range(target.shape[1]):
         logits, cache = model.step(target[:, position : position + 1], cache)
         torch.testing.assert_close(logits[:, 0], expected[:, position], atol=1e-3, rtol=1e-4)
@@ -113,7 +113,7 @@ def test_beams_of_one_step_equal_separate_sentences(batch):
     source, mask, target = batch
     model = make_model()
     beams = torch.stack([target, target.flip(1)], dim=1)  # [3, 2, 5]
-    cache = model.start(model.encode(source, mask), mask, num_beams=2)
+    cache = model.init_cache(model.encode(source, mask), mask, num_beams=2)
     for position in range(target.shape[1]):
         logits, cache = model.step(beams[..., position], cache)
     for beam in range(2):
@@ -143,7 +143,7 @@ def test_a_later_target_token_does_not_change_earlier_logits(batch):
 def test_without_positions_the_encoder_ignores_order(batch):
     source, _, _ = batch
     order = torch.tensor([3, 0, 5, 1, 4, 2])
-    model = make_model(positions="none")
+    model = make_model(position_encoding="none")
     torch.testing.assert_close(
         model.encode(source[:, order], None), model.encode(source, None)[:, order]
     )
@@ -169,7 +169,7 @@ def test_tied_embeddings_are_one_table(tie, num_tables):
 
 def test_every_parameter_gets_a_gradient(batch):
     source, mask, target = batch
-    model = make_model(positions="learned", max_positions=6)
+    model = make_model(position_encoding="learned", max_positions=6)
     model(source, mask, target).logsumexp(-1).sum().backward()
     without = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     assert without == []
@@ -181,9 +181,9 @@ def linear_layers(initial_weights):
     config = CONFIG | {"d_model": 64, "d_ff": 256, "initial_weights": initial_weights}
     model = Transformer(ModelConfig(**config), VOCABULARY, VOCABULARY)
     layer = model.decoder[0]
-    fused = layer.self_attention.query_key_value
+    fused = layer.self_attention.in_proj
     queries = zip(fused.weight.chunk(3), fused.bias.chunk(3), strict=True)
-    others = layer.feed_forward.inner, layer.feed_forward.outer, model.projection
+    others = layer.feed_forward.linear1, layer.feed_forward.linear2, model.output_projection
     return [*queries, *((module.weight, module.bias) for module in others)]
 
 
@@ -208,7 +208,7 @@ def test_torchs_weights_and_biases_depend_on_the_inputs_alone():
 
 @pytest.mark.parametrize("rate", [0.0, 0.5, None])
 def test_embeddings_have_a_dropout_of_their_own_or_that_of_the_sublayers(rate):
-    model = make_model(dropout=0.25, embedding_dropout=rate, positions="none").train()
+    model = make_model(dropout=0.25, embedding_dropout=rate, position_encoding="none").train()
     expected = 0.25 if rate is None else rate
     for embedding in (model.source_embedding, model.target_embedding):
         dropped = embedding(torch.zeros(1, 2000, dtype=torch.int64)) == 0

@@ -191,7 +191,13 @@ def make_pretrain() -> Callable[..., str]:
     """Makes a section `pretrain`, as a change for a recipe, with changes to its own `train`."""
 
     def make(**train: Any) -> str:
-        section = {"kind": "masked", "share": 0.15, "next_sentence": False, "draws": 1, "seed": 1}
+        section = {
+            "kind": "masked",
+            "mask_probability": 0.15,
+            "next_sentence": False,
+            "dupe_factor": 1,
+            "seed": 1,
+        }
         section["text"] = {"source": None, "target": None}
         section["train"] = load_recipe("phrasebook")["train"] | train
         return f"pretrain={json.dumps(section)}"

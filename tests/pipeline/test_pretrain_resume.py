@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.params import load_sections
 from pipeline.recipes import make_params
-from pipeline.train_identity import pretraining_hash
+from pipeline.training.fingerprint import pretraining_hash
 from transformer.files import sha256_file
 from transformer.model.config import ModelConfig
 from transformer.pretraining.config import PretrainConfig
@@ -74,7 +74,7 @@ def test_the_same_pretraining_has_one_name(hash_of):
 @pytest.mark.parametrize(
     "change",
     [
-        "pretrain.share=0.2",
+        "pretrain.mask_probability=0.2",
         "pretrain.train.seed=2",
         "model.dropout=0.2",
         "clean.source.lowercase=false",

@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.params import read_params
 from pipeline.recipes import list_recipes, make_params, write_params
-from pipeline.whole_params import SECTIONS, check_params
+from pipeline.schema import SECTIONS, check_params
 from transformer.config import ConfigError
 
 NAMES = [name for name, _ in list_recipes()]

@@ -13,8 +13,8 @@ def test_it_is_the_decoder_with_attention_to_the_source_switched_off(model_maker
     memory = torch.randn(2, 3, 16)
     assert not torch.allclose(model.decode(TARGET, memory, None), alone, atol=1e-3)
     for layer in model.decoder:
-        torch.nn.init.zeros_(layer.cross_attention.output.weight)
-        torch.nn.init.zeros_(layer.cross_attention.output.bias)
+        torch.nn.init.zeros_(layer.cross_attention.out_proj.weight)
+        torch.nn.init.zeros_(layer.cross_attention.out_proj.bias)
     torch.testing.assert_close(model.decode(TARGET, memory, None), alone)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from transformer.pretraining.config import MonolingualFiles
 from transformer.pretraining.reading import read_text
-from transformer.text.clean_config import NormalisationConfig
+from transformer.text.clean_config import NormalizationConfig
 
 
 class Lengths:
@@ -33,7 +33,7 @@ class Split:
 
 def read(folder, source, target):
     ids = SimpleNamespace(train=Split([[5, 6]], [[7]]), valid=Split([[8]], [[9, 9]]))
-    plain = NormalisationConfig(lowercase=False, strip_punctuation=True)
+    plain = NormalizationConfig(lowercase=False, strip_punctuation=True)
     texts = read_text(
         folder,
         MonolingualFiles(source=source, target=target),

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from transformer.pretraining.config import CausalModelling, MaskedModelling, SpanCorruption
+from transformer.pretraining.config import CausalModeling, MaskedModeling, SpanCorruption
 from transformer.pretraining.decoder import decode_alone
-from transformer.pretraining.spans import Corruption, restore_spans
+from transformer.pretraining.span_corruption import Corruption, restore_spans
 from transformer.pretraining.tasks import Text, make_task
 from transformer.text.ids import IdsMeta
 from transformer.text.special_tokens import SpecialIds
@@ -18,7 +18,7 @@ SIZE = 20
 SPECIAL = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
 JOINT = IdsMeta(SIZE, SIZE, SPECIAL, SPECIAL, True, "<u2", 16, "abc", {})
 TRAIN = {
-    "initialise_from": None, "seed": 1, "device": "cpu", "precision": "float32",
+    "initialize_from": None, "seed": 1, "device": "cpu", "precision": "float32",
     "num_processes": 1, "num_threads": None, "compile": False, "deterministic": False,
     "batch_tokens": 256,
     "batch_sentences": None, "gradient_accumulation": 1, "max_epochs": 40, "max_steps": None,
@@ -27,13 +27,26 @@ TRAIN = {
     "optimizer": {
         "kind": "adam", "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "weight_decay": 0.0,
     },
-    "clip_norm": 1.0, "label_smoothing": 0.0, "validate_every_steps": None,
+    "max_grad_norm": 1.0, "label_smoothing": 0.0, "validate_every_steps": None,
     "early_stopping_patience": None, "average_checkpoints": 1, "accuracy_steps": None,
     "log_every_steps": 100, "save_every_seconds": 60.0,
 }  # fmt: skip
 COMMON = {"text": {"source": None, "target": None}, "train": TRAIN}
-SPANS = {"kind": "spans", "share": 0.3, "mean_span": 2.0, "num_sentinels": 4, "draws": 2, "seed": 1}
-MASKED = {"kind": "masked", "share": 0.3, "next_sentence": False, "draws": 2, "seed": 1}
+SPANS = {
+    "kind": "spans",
+    "noise_density": 0.3,
+    "mean_span_length": 2.0,
+    "num_sentinels": 4,
+    "dupe_factor": 2,
+    "seed": 1,
+}
+MASKED = {
+    "kind": "masked",
+    "mask_probability": 0.3,
+    "next_sentence": False,
+    "dupe_factor": 2,
+    "seed": 1,
+}
 
 
 def sentences(number, seed):
@@ -48,7 +61,7 @@ VALID = Text(sentences(20, 3), sentences(20, 4))
 
 def config(kind, **changes):
     values = {"spans": SPANS, "masked": MASKED, "causal": {"kind": "causal"}}[kind]
-    types = {"spans": SpanCorruption, "masked": MaskedModelling, "causal": CausalModelling}
+    types = {"spans": SpanCorruption, "masked": MaskedModeling, "causal": CausalModeling}
     return types[kind].model_validate(values | COMMON | changes)
 
 
@@ -142,7 +155,9 @@ def test_answers_are_counted_as_one_by_one_at_the_start_mark(model_config, model
     net = model(task).eval()
     right = []
     for source, labels in pairs_of(task.ids.valid):
-        logits = net.projection(net.encode(torch.tensor(source[None] % size).long(), None)[0, 0])
+        logits = net.output_projection(
+            net.encode(torch.tensor(source[None] % size).long(), None)[0, 0]
+        )
         right.append((logits[follows] > logits[does_not]).item() == (labels[0] == follows))
     assert 0 < sum(right) < len(right)
     assert task.measure(net) == {"next_sentence_accuracy": round(np.mean(right), 6)}
@@ -174,7 +189,7 @@ def test_something_is_learnt(model_config, kind, accuracy):
 def test_only_what_learns_is_handed_on(model_config, model_maker):
     for tie, kind, expected in (
         ("none", "masked", {"source_embedding", "encoder", "encoder_norm"}),
-        ("none", "causal", {"target_embedding", "decoder", "decoder_norm", "projection"}),
+        ("none", "causal", {"target_embedding", "decoder", "decoder_norm", "output_projection"}),
         ("all", "causal", {"source_embedding", "decoder", "decoder_norm"}),
     ):
         tied = model_config.model_copy(update={"tie_embeddings": tie})
@@ -193,7 +208,7 @@ def test_only_what_learns_is_handed_on(model_config, model_maker):
 def test_sentences_that_are_empty_or_too_long_are_left_out(model_config):
     short = model_config.model_copy(update={"max_positions": 6})
     text = Text([np.array([4] * n) for n in (0, 5, 6)], [np.array([4] * n) for n in (0, 5, 6)])
-    assert len(task_of("masked", short, text=text, draws=1).ids.train) == 1
+    assert len(task_of("masked", short, text=text, dupe_factor=1).ids.train) == 1
     assert len(task_of("causal", short, text=text).ids.train) == 1
     with pytest.raises(ValueError, match="no sentence to pretrain on"):
         task_of("causal", short, text=Text([], [np.array([], dtype=np.int64)]))
@@ -208,5 +223,5 @@ def test_spans_need_a_joint_vocabulary(model_config):
 def test_pretraining_begins_anew_in_one_process():
     with pytest.raises(ValueError, match=r"num_processes = 2: pretraining runs in one process"):
         config("causal", train=TRAIN | {"num_processes": 2})
-    with pytest.raises(ValueError, match=r"initialise_from = 'pretrained': .* set it to null"):
-        config("causal", train=TRAIN | {"initialise_from": "pretrained"})
+    with pytest.raises(ValueError, match=r"initialize_from = 'pretrained': .* set it to null"):
+        config("causal", train=TRAIN | {"initialize_from": "pretrained"})

@@ -17,7 +17,7 @@ def edit(folder, change):
 def test_a_whole_folder_loads(make_translator):
     card = load_card(make_translator())
     assert (card.source_language, card.beam_size, card.max_source_tokens) == ("fr", 4, 8)
-    assert card.source_normalisation == {"lowercase": True, "strip_punctuation": False}
+    assert card.source_normalization == {"lowercase": True, "strip_punctuation": False}
 
 
 def test_a_folder_without_a_translator_is_refused(tmp_path):

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.text.clean_config import CleanConfig, NormalisationConfig
+from transformer.text.clean_config import CleanConfig, NormalizationConfig
 from transformer.text.cleaning import CleanReport, clean_corpus, clean_pair
 from transformer.text.corpus import Pair, part_path, read_pairs, write_pairs
 from transformer.text.filters import REASONS, make_filters
 
-AS_IS = NormalisationConfig(lowercase=False, strip_punctuation=False)
-BARE = NormalisationConfig(lowercase=True, strip_punctuation=True)
+AS_IS = NormalizationConfig(lowercase=False, strip_punctuation=False)
+BARE = NormalizationConfig(lowercase=True, strip_punctuation=True)
 TRAIN = [
     ("Va\u202f!", "Go."),
     ("Salut !", "Hi."),

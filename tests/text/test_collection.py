@@ -22,7 +22,7 @@ COMMON: dict[str, Any] = {
     "name": "tiny",
     "source_language": "fr",
     "target_language": "en",
-    "licence": "CC0",
+    "license": "CC0",
 }
 
 
@@ -69,7 +69,7 @@ def test_the_manifest_tells_what_stands_beside_it(tmp_path: Path, folder: Path) 
     assert manifest.sha256 == {part: sha256_file(part_path(raw, part)) for part in PARTS}
     assert manifest.num_empty == {"train": 0, "valid": 0, "test": 2}
     assert manifest.origin_sha256["test.en"] == sha256_file(folder / "test.en")
-    assert (manifest.kind, manifest.licence, manifest.origin) == ("text", "CC0", str(folder))
+    assert (manifest.kind, manifest.license, manifest.origin) == ("text", "CC0", str(folder))
 
 
 def test_twice_gives_the_same_bytes(tmp_path: Path, folder: Path) -> None:

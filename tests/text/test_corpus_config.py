@@ -12,7 +12,7 @@ COMMON = {
     "name": "tiny",
     "source_language": "fr",
     "target_language": "en",
-    "licence": "CC0",
+    "license": "CC0",
     "path": "data",
 }
 SPLIT = {"valid_pairs": 1, "test_pairs": 1, "seed": 0}

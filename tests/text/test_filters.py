@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from transformer.text.clean_config import CleanConfig, NormalisationConfig
+from transformer.text.clean_config import CleanConfig, NormalizationConfig
 from transformer.text.filters import count_words, judge, make_filters
 
-AS_IS = NormalisationConfig(lowercase=False, strip_punctuation=False)
+AS_IS = NormalizationConfig(lowercase=False, strip_punctuation=False)
 
 
 def config(**changes: Any) -> CleanConfig:

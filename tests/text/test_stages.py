@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.clean import clean
-from pipeline.download import download
-from pipeline.tokenize import tokenize
-from pipeline.vocab import vocab
+from pipeline.stages.clean import clean
+from pipeline.stages.download import download
+from pipeline.stages.tokenize import tokenize
+from pipeline.stages.vocab import vocab
 from transformer.config import ConfigError
 from transformer.text.corpus import count_pairs
 from transformer.text.ids import load_ids
@@ -22,7 +22,7 @@ corpus:
   name: tiny
   source_language: fr
   target_language: en
-  licence: CC BY 2.0
+  license: CC BY 2.0
   path: fra.tsv
   url: null
   sha256: null
@@ -107,7 +107,8 @@ def test_wrong_params_are_told_before_anything_runs(folder: Path) -> None:
 
 def test_stages_import_nothing_heavy_until_they_run() -> None:
     code = (
-        "import sys, pipeline.download, pipeline.clean, pipeline.vocab, pipeline.tokenize\n"
+        "import sys, pipeline.stages.download, pipeline.stages.clean\n"
+        "import pipeline.stages.vocab, pipeline.stages.tokenize\n"
         "print(sorted({'pyarrow', 'numpy', 'tokenizers', 'datasets', 'torch', 'pydantic'}"
         " & set(sys.modules)))"
     )
@@ -117,7 +118,7 @@ def test_stages_import_nothing_heavy_until_they_run() -> None:
 
 def test_what_serving_shares_needs_only_tokenizers() -> None:
     code = (
-        "import sys, transformer.text.tokenizer, transformer.text.normalise\n"
+        "import sys, transformer.text.tokenizer, transformer.text.normalize\n"
         "import transformer.text.sentences\n"
         "print(sorted({'pyarrow', 'datasets', 'torch', 'pydantic'} & set(sys.modules)))"
     )

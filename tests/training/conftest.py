@@ -75,8 +75,8 @@ def model_config() -> ModelConfig:
         attention_dropout=0.0,
         norm="pre",
         norm_epsilon=1e-5,
-        norm_divisor="root",
-        positions="sinusoidal",
+        layer_norm_variant="standard",
+        position_encoding="sinusoidal",
         max_positions=32,
         activation="relu",
         scale_embeddings=True,
@@ -92,7 +92,7 @@ def train_config() -> Callable[..., TrainConfig]:
 
     def make(**changes: Any) -> TrainConfig:
         values: dict[str, Any] = {
-            "initialise_from": None,
+            "initialize_from": None,
             "seed": 1,
             "device": "cpu",
             "precision": "float32",
@@ -114,7 +114,7 @@ def train_config() -> Callable[..., TrainConfig]:
                 "epsilon": 1e-9,
                 "weight_decay": 0.01,
             },
-            "clip_norm": 1.0,
+            "max_grad_norm": 1.0,
             "label_smoothing": 0.1,
             "validate_every_steps": 4,
             "early_stopping_patience": None,

@@ -21,8 +21,8 @@ from transformer.model.config import ModelConfig
 from transformer.training.averaging import model_weights
 from transformer.training.config import TrainConfig
 from transformer.training.distributed import connected
+from transformer.training.interruption import TrainingStopped
 from transformer.training.state_store import StateStore
-from transformer.training.stopping import TrainingStopped
 from transformer.training.trainer import DivergedError, Resume, Trainer
 
 

@@ -15,8 +15,8 @@ import torch
 from torch.distributed import HashStore
 
 from transformer.training.distributed import Ranks, connected
+from transformer.training.interruption import TrainingStopped
 from transformer.training.state_store import StateStore
-from transformer.training.stopping import TrainingStopped
 from transformer.training.trainer import Resume, train_model
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ SAME_AS_ONE = {
     "two parts": ({"batch_tokens": 64, "gradient_accumulation": 2}, PLAIN),
     "four parts": ({"batch_tokens": 32, "gradient_accumulation": 4}, PLAIN),
     "three parts, cut in four": ({"batch_tokens": 48, "gradient_accumulation": 3}, PLAIN),
-    "batches of one or two sentences": ({"batch_tokens": 12, "clip_norm": None}, PLAIN),
+    "batches of one or two sentences": ({"batch_tokens": 12, "max_grad_norm": None}, PLAIN),
     "averaged, stopping early": (
         {
             "batch_tokens": 64,

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
+from transformer.model.checkpoint import save_checkpoint
 from transformer.training import loader
 from transformer.training.batching import BatchPlan
-from transformer.training.checkpoint import save_checkpoint
+from transformer.training.interruption import TrainingStopped
 from transformer.training.state_store import StateStore
-from transformer.training.stopping import TrainingStopped
 from transformer.training.trainer import DivergedError, Resume, Trainer, train_model
 
 ADAM = {"kind": "adam", "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "weight_decay": 0.0}
@@ -31,7 +31,7 @@ VARIANTS = {
     "noam, over the end of an epoch": {
         "schedule": {"kind": "noam", "warmup_steps": 4},
         "batch_tokens": 512,
-        "clip_norm": None,
+        "max_grad_norm": None,
     },
     "so many sentences, with the accuracy of epochs": {
         "batch_tokens": None,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from transformer.model.checkpoint import save_checkpoint
 from transformer.text.ids import Ids
 from transformer.training.averaging import model_weights
 from transformer.training.batching import BatchPlan, make_batch
-from transformer.training.checkpoint import save_checkpoint
 from transformer.training.sentence_batches import make_plan
 from transformer.training.trainer import DivergedError, Trainer, mask_seed, train_model
 from transformer.training.validation import hidden_states

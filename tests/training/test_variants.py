@@ -9,7 +9,7 @@ from transformer.model.attention import explicit_attention, scaled_dot_product_a
 from transformer.training.averaging import model_weights
 from transformer.training.batching import make_batch
 from transformer.training.device import autocast
-from transformer.training.objective import plain_cross_entropy, smoothed_cross_entropy
+from transformer.training.loss import plain_cross_entropy, smoothed_cross_entropy
 from transformer.training.trainer import Trainer, train_model
 from transformer.training.validation import hidden_states
 from transformer.training.variants import Variants, use_variants

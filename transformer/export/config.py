@@ -27,8 +27,8 @@ class ExportConfig(Section):
     # One graph for each, float32 first. A float32 graph beyond its tolerances fails the stage;
     # another one is left out of the folder.
     precisions: list[Precision] = Field(min_length=1)
-    # int8: the words that each sentence chooses among, see `transformer.export.shortlist`; null:
-    # the whole vocabulary, as float32 and float16 always do.
+    # int8: the words that each sentence chooses among (`transformer.export.shortlist`); null: the
+    # whole vocabulary, as float32 and float16 always do.
     shortlist: ShortlistConfig | None
     # float32: the most that corpus BLEU may differ, in points.
     max_bleu_difference: float = Field(ge=0)
@@ -39,7 +39,7 @@ class ExportConfig(Section):
     # translations.
     near_tie_margin: float | None = Field(ge=0)
     # int8 and float16: the most corpus BLEU below PyTorch's, in points. A gain never fails.
-    max_int8_bleu_loss: float = Field(ge=0)
+    max_bleu_loss: float = Field(ge=0)
 
     @model_validator(mode="after")
     def _float32_comes_first(self) -> Self:

@@ -2,7 +2,7 @@
 
     source, max_length, length_penalty, patience, beam_size, num_best -> target, scores, lengths
 
-PyTorch exports the parts of `transformer.export.parts` one by one, `joining` makes one graph of
+PyTorch exports the parts of `transformer.export.subgraphs` one by one, `joining` makes one graph of
 them. Everything that a caller may choose is an input: the size of the beam and the number of
 answers only size tensors. But one sentence with one beam takes a loop of its own, in the same file
 and with the same weights, in which nothing is left of the search but the choice of a token.
@@ -20,11 +20,7 @@ import torch
 from onnx import TensorProto, helper
 from torch import nn
 
-from transformer.decoding.beam import SpecialIds
-from transformer.export.attention import Attention, FusedAttention, PortableAttention
-from transformer.export.config import Precision
-from transformer.export.interface import Value, describe, dynamic_axes, examples, names
-from transformer.export.joining import (
+from transformer.export.assembly.assemble import (
     ACTIVE,
     ANSWERS,
     GREEDY_LOGITS,
@@ -35,11 +31,15 @@ from transformer.export.joining import (
     join,
     renamed,
 )
-from transformer.export.listing import LISTED_MARKS
-from transformer.export.parts import GreedyFinish, GreedyStep, Settle, Start, Step
-from transformer.export.quantise import Product, quantise, transpose_weights
-from transformer.export.shortlist import Shortlist
+from transformer.export.attention import Attention, FusedAttention, PortableAttention
+from transformer.export.config import Precision
+from transformer.export.quantize import Product, quantize, transpose_weights
+from transformer.export.shortlist.choose import Shortlist
+from transformer.export.shortlist.subgraph import LISTED_MARKS
+from transformer.export.signatures import Value, describe, dynamic_axes, examples, names
+from transformer.export.subgraphs import GreedyFinish, GreedyStep, Settle, Start, Step
 from transformer.model.transformer import Transformer
+from transformer.search.beam import SpecialIds
 
 INPUTS = ["source", "max_length", "length_penalty", "patience", "beam_size", "num_best"]
 OUTPUTS = [*ANSWERS]
@@ -65,7 +65,7 @@ def build_graphs(
         source_pad: padding mark of the source vocabulary.
         special: marks of the target vocabulary.
         attention: "fused" or "portable", see `transformer.export.attention`.
-        precisions: float32; int8, see `transformer.export.quantise`; float16, whose scores are
+        precisions: float32; int8, see `transformer.export.quantize`; float16, whose scores are
             float32 all the same.
         shortlist: among which int8 chooses; None for the whole vocabulary.
 
@@ -75,7 +75,7 @@ def build_graphs(
           patience float32 [], infinite for none; beam_size int64 []; num_best int64 [], at most
           beam_size;
         - target int64 [B, N, T]; scores float32 [B, N]; lengths int64 [B, N], as in
-          `transformer.decoding.beam.SearchResult`.
+          `transformer.search.beam.SearchResult`.
     """
     is_fused = attention == "fused"
     graphs: dict[Precision, onnx.ModelProto] = {}
@@ -89,7 +89,7 @@ def build_graphs(
             exported[form] = export_parts(model, dtype, source_pad, special, attention, listed)
         parts = exported[form]
         if precision == "int8":
-            parts = quantise_parts(parts, is_fused)
+            parts = quantize_parts(parts, is_fused)
         graphs[precision] = join(parts, marks(special, listed).bos, is_fused)
     return graphs
 
@@ -99,14 +99,14 @@ def marks(special: SpecialIds, shortlist: Shortlist | None) -> SpecialIds:
     return special if shortlist is None else LISTED_MARKS
 
 
-def quantise_parts(parts: Parts, is_fused: bool) -> Parts:
+def quantize_parts(parts: Parts, is_fused: bool) -> Parts:
     """The parts with integer weights, each in the form of product that is quickest there."""
     many: Product = "batched" if is_fused else "standard"
     one: Product = "single" if is_fused else "standard"
     return parts._replace(
-        start=quantise(parts.start, many),
-        step=quantise(parts.step, many),
-        greedy_step=quantise(parts.greedy_step, one),
+        start=quantize(parts.start, many),
+        step=quantize(parts.step, many),
+        greedy_step=quantize(parts.greedy_step, one),
     )
 
 
@@ -124,7 +124,7 @@ def export_parts(
     form: Attention = ATTENTION[attention](model.config.num_heads)
     mask = form.mask(torch.ones(2, 2, dtype=torch.bool), dtype)
     has_shortlist = shortlist is not None
-    faces = describe(model.config, model.projection.out_features, mask, dtype, has_shortlist)
+    faces = describe(model.config, model.output_projection.out_features, mask, dtype, has_shortlist)
     after_start = [*names([*faces.plan, *faces.words, *faces.memory, *faces.state]), "empty_reach"]
     start = export_part(
         Start(model, form, source_pad, special, shortlist),
@@ -277,6 +277,6 @@ def _show_cast(graph: onnx.GraphProto, name: str) -> None:
     _show(graph, shown)
 
 
-def serialise(model: onnx.ModelProto) -> bytes:
+def serialize(model: onnx.ModelProto) -> bytes:
     """The file's bytes, the same for the same graph."""
     return model.SerializeToString(deterministic=True)  # type: ignore[no-any-return]

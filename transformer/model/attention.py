@@ -24,24 +24,24 @@ class MultiHeadAttention(nn.Module):
         self.dropout = dropout
         # Up to so many keys attention is computed in the formula's own steps; 0: never.
         self.explicit_length = 0
-        self.query_key_value = nn.Linear(d_model, 3 * d_model)
-        self.output = nn.Linear(d_model, d_model)
+        self.in_proj = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """[B, L, D] -> queries, keys, values [B, H, L, E] of the same sequence, in one product."""
-        query, key, value = self.query_key_value(x).chunk(3, dim=-1)
+        query, key, value = self.in_proj(x).chunk(3, dim=-1)
         return self._split(query), self._split(key), self._split(value)
 
     def project_query(self, x: Tensor) -> Tensor:
         """[B, Q, D] -> queries [B, H, Q, E]."""
         d_model = x.shape[-1]
-        weight, bias = self.query_key_value.weight[:d_model], self.query_key_value.bias[:d_model]
+        weight, bias = self.in_proj.weight[:d_model], self.in_proj.bias[:d_model]
         return self._split(F.linear(x, weight, bias))
 
     def project_key_value(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """[B, K, D] -> keys and values [B, H, K, E]."""
         d_model = memory.shape[-1]
-        weight, bias = self.query_key_value.weight[d_model:], self.query_key_value.bias[d_model:]
+        weight, bias = self.in_proj.weight[d_model:], self.in_proj.bias[d_model:]
         key, value = F.linear(memory, weight, bias).chunk(2, dim=-1)
         return self._split(key), self._split(value)
 
@@ -69,7 +69,7 @@ class MultiHeadAttention(nn.Module):
         attention = explicit_attention if is_explicit else scaled_dot_product_attention
         dropout = self.dropout if self.training else 0.0
         context = attention(query, key, value, mask, is_causal, dropout)  # [B, H, Q, E]
-        return self.output(context.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
+        return self.out_proj(context.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
     def _split(self, x: Tensor) -> Tensor:
         # [B, L, D] -> [B, H, L, E]

@@ -24,10 +24,10 @@ class ModelConfig(Section):
     # pre: inside each residual branch, with a final norm per stack. post: after each addition.
     norm: Literal["pre", "post", "none"]
     norm_epsilon: float = Field(gt=0)
-    # What a layer norm divides by. root: the root of the biased variance + epsilon (Ba et al.
-    # 2016, arXiv:1607.06450). deviation: the unbiased standard deviation, + epsilon outside.
-    norm_divisor: Literal["root", "deviation"]
-    positions: Literal["sinusoidal", "learned", "none"]
+    # What a layer norm divides by. standard: the root of the biased variance + epsilon (Ba et al.
+    # 2016, arXiv:1607.06450). unbiased: the standard deviation by D - 1, + epsilon outside.
+    layer_norm_variant: Literal["standard", "unbiased"]
+    position_encoding: Literal["sinusoidal", "learned", "none"]
     # The longest sequence, in tokens with its end mark, that either side can hold.
     max_positions: int = Field(ge=1)
     activation: Literal["relu", "gelu"]
@@ -47,14 +47,14 @@ class ModelConfig(Section):
                 f"num_heads = {self.num_heads} must divide d_model = {self.d_model}; "
                 "change one of them"
             )
-        if self.positions == "sinusoidal" and self.d_model % 2:
+        if self.position_encoding == "sinusoidal" and self.d_model % 2:
             raise ValueError(
-                f"d_model = {self.d_model} must be even for positions = 'sinusoidal'; "
+                f"d_model = {self.d_model} must be even for position_encoding = 'sinusoidal'; "
                 "sines and cosines come in pairs"
             )
-        if self.norm_divisor == "deviation" and self.d_model == 1:
+        if self.layer_norm_variant == "unbiased" and self.d_model == 1:
             raise ValueError(
-                "d_model = 1 has no unbiased deviation, which norm_divisor = 'deviation' divides "
-                "by; set d_model to 2 or more, or norm_divisor: root"
+                "d_model = 1 has no unbiased deviation, which layer_norm_variant = 'unbiased' "
+                "divides by; set d_model to 2 or more, or layer_norm_variant: standard"
             )
         return self

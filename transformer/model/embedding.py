@@ -25,9 +25,9 @@ class Embedding(nn.Module):
         self.dtype: torch.dtype | None = None  # of what is returned; None: that of the weights
         rate = config.embedding_dropout
         self.dropout = Dropout(config.dropout if rate is None else rate)
-        if config.positions == "learned":
+        if config.position_encoding == "learned":
             self.positions = nn.Parameter(torch.empty(config.max_positions, config.d_model))
-        elif config.positions == "sinusoidal":
+        elif config.position_encoding == "sinusoidal":
             table = sinusoidal_positions(config.max_positions, config.d_model)
             self.register_buffer("positions", table, persistent=False)
         else:

@@ -20,13 +20,13 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.inner = nn.Linear(config.d_model, config.d_ff)
-        self.outer = nn.Linear(config.d_ff, config.d_model)
+        self.linear1 = nn.Linear(config.d_model, config.d_ff)
+        self.linear2 = nn.Linear(config.d_ff, config.d_model)
         self.activation = F.relu if config.activation == "relu" else F.gelu
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., D] -> [..., D]."""
-        return self.outer(self.activation(self.inner(x)))  # type: ignore[no-any-return]
+        return self.linear2(self.activation(self.linear1(x)))  # type: ignore[no-any-return]
 
 
 class Residual(nn.Module):
@@ -157,6 +157,6 @@ def make_norm(config: ModelConfig) -> nn.Module:
     """Layer norm with scale and bias, or the identity where the config asks for none."""
     if config.norm == "none":
         return nn.Identity()
-    if config.norm_divisor == "deviation":
+    if config.layer_norm_variant == "unbiased":
         return DeviationNorm(config.d_model, config.norm_epsilon)
     return nn.LayerNorm(config.d_model, eps=config.norm_epsilon)

@@ -21,9 +21,9 @@ class DeviationNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """[..., D] -> [..., D], of the type of `x`; computed in float32."""
         wide = x.float()
-        centred = wide - wide.mean(-1, keepdim=True)
+        centered = wide - wide.mean(-1, keepdim=True)
         deviation = wide.std(-1, keepdim=True)  # its slope where all are equal is taken as 0
-        return (self.weight * (centred / (deviation + self.epsilon)) + self.bias).to(x.dtype)
+        return (self.weight * (centered / (deviation + self.epsilon)) + self.bias).to(x.dtype)
 
     def extra_repr(self) -> str:
         """Width and epsilon, for `print(model)`."""

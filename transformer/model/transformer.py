@@ -46,12 +46,12 @@ class Transformer(nn.Module):
         self.encoder_norm = make_norm(config) if is_pre else nn.Identity()
         self.decoder_norm = make_norm(config) if is_pre else nn.Identity()
         is_tied = config.tie_embeddings != "none"
-        self.projection = nn.Linear(config.d_model, target_vocab_size, bias=not is_tied)
+        self.output_projection = nn.Linear(config.d_model, target_vocab_size, bias=not is_tied)
         if is_tied:
-            self.projection.weight = self.target_embedding.tokens.weight
+            self.output_projection.weight = self.target_embedding.tokens.weight
         if config.tie_embeddings == "all":
             self.source_embedding.tokens = self.target_embedding.tokens
-        self._initialise()
+        self._initialize()
 
     def forward(self, source: Tensor, source_mask: Tensor | None, target: Tensor) -> Tensor:
         """Logits for training.
@@ -85,9 +85,11 @@ class Transformer(nn.Module):
 
     def project(self, hidden: Tensor) -> Tensor:
         """Hidden states [..., D] -> logits [..., V]."""
-        return self.projection(hidden)  # type: ignore[no-any-return]
+        return self.output_projection(hidden)  # type: ignore[no-any-return]
 
-    def start(self, memory: Tensor, source_mask: Tensor | None, num_beams: int) -> DecoderCache:
+    def init_cache(
+        self, memory: Tensor, source_mask: Tensor | None, num_beams: int
+    ) -> DecoderCache:
         """The cache before the first target token, for `num_beams` beams a sentence."""
         batch = memory.shape[0]
         heads = self.config.num_heads
@@ -135,11 +137,11 @@ class Transformer(nn.Module):
         return cast(list[DecoderLayer], list(self.decoder))
 
     @torch.no_grad()
-    def _initialise(self) -> None:
+    def _initialize(self) -> None:
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear) and self.config.initial_weights == "xavier":
                 # The fused projection is three square matrices: each gets its own bounds.
-                for block in module.weight.chunk(3 if name.endswith("query_key_value") else 1):
+                for block in module.weight.chunk(3 if name.endswith("in_proj") else 1):
                     nn.init.xavier_uniform_(block)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)

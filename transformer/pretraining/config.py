@@ -45,9 +45,9 @@ class Pretraining(Section):
 
     @model_validator(mode="after")
     def _begins_anew_in_one_process(self) -> Self:
-        if self.train.initialise_from is not None:
+        if self.train.initialize_from is not None:
             raise ValueError(
-                f"train.initialise_from = {self.train.initialise_from!r}: pretraining begins with "
+                f"train.initialize_from = {self.train.initialize_from!r}: pretraining begins with "
                 "new weights; set it to null here, and to 'pretrained' in the section train"
             )
         if self.train.num_processes > 1:
@@ -63,35 +63,35 @@ class SpanCorruption(Pretraining):
 
     kind: Literal["spans"]
     # Of the tokens that are cut out.
-    share: float = Field(gt=0, lt=1)
+    noise_density: float = Field(gt=0, lt=1)
     # Tokens a span.
-    mean_span: float = Field(ge=1)
+    mean_span_length: float = Field(ge=1)
     num_sentinels: int = Field(ge=1)
     # So many corruptions of each sentence are drawn; an epoch has them all.
-    draws: int = Field(ge=1)
+    dupe_factor: int = Field(ge=1)
     seed: int = Field(ge=0)
 
 
-class MaskedModelling(Pretraining):
+class MaskedModeling(Pretraining):
     """For the encoder: tokens of a source sentence are masked, and named."""
 
     kind: Literal["masked"]
     # Of the tokens that are selected.
-    share: float = Field(gt=0, le=1)
+    mask_probability: float = Field(gt=0, le=1)
     # Also tell whether one sentence follows another; for text whose lines do.
     next_sentence: bool
     # So many maskings of each sentence are drawn; an epoch has them all.
-    draws: int = Field(ge=1)
+    dupe_factor: int = Field(ge=1)
     seed: int = Field(ge=0)
 
 
-class CausalModelling(Pretraining):
+class CausalModeling(Pretraining):
     """For the decoder: the next token of a target sentence, without any source."""
 
     kind: Literal["causal"]
 
 
 PretrainConfig = Annotated[
-    NoPretraining | SpanCorruption | MaskedModelling | CausalModelling,
+    NoPretraining | SpanCorruption | MaskedModeling | CausalModeling,
     Field(discriminator="kind"),
 ]

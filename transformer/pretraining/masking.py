@@ -28,7 +28,7 @@ def mask_tokens(
     ordinary_ids: Integers,
     generator: np.random.Generator,
     *,
-    share: float,
+    mask_probability: float,
 ) -> Masking:
     """Selects tokens at random, and hides most of them.
 
@@ -37,16 +37,16 @@ def mask_tokens(
         mask_id: stands in no text.
         ordinary_ids: what a token may be replaced by: the vocabulary without its marks.
         generator: of the draws.
-        share: of the tokens that are selected, in (0, 1]; one at least is.
+        mask_probability: of the tokens that are selected, in (0, 1]; one at least is.
 
     Raises:
-        ValueError: the sentence is empty, or `share` is out of range.
+        ValueError: the sentence is empty, or `mask_probability` is out of range.
     """
     if not len(ids):
         raise ValueError("an empty sentence has no tokens to mask; leave it out")
-    if not 0 < share <= 1:
-        raise ValueError(f"share = {share}: must be above 0, and 1 at most")
-    selected = generator.choice(len(ids), max(1, round(share * len(ids))), replace=False)
+    if not 0 < mask_probability <= 1:
+        raise ValueError(f"mask_probability = {mask_probability}: must be above 0, and 1 at most")
+    selected = generator.choice(len(ids), max(1, round(mask_probability * len(ids))), replace=False)
     fate = generator.random(len(selected))
     others = generator.choice(ordinary_ids, len(selected))
     seen = ids.copy()

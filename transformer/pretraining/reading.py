@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from transformer.pretraining.config import MonolingualFiles
 from transformer.pretraining.tasks import Text
-from transformer.text.clean_config import CleanConfig, NormalisationConfig
+from transformer.text.clean_config import CleanConfig, NormalizationConfig
 from transformer.text.ids import Ids
-from transformer.text.normalise import normalise
+from transformer.text.normalize import normalize
 from transformer.text.sources.lines import read_lines
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 
@@ -64,8 +64,8 @@ def _bare(split: Any, side: str) -> list[Integers]:
     return [getattr(split, side)(index)[:-1].astype(np.int64) for index in range(len(split))]
 
 
-def _encode(path: Path, config: NormalisationConfig, tokenizer: Tokenizer) -> Iterator[Integers]:
-    texts = (normalise(line, **config.model_dump()) for line in read_lines(path))
+def _encode(path: Path, config: NormalizationConfig, tokenizer: Tokenizer) -> Iterator[Integers]:
+    texts = (normalize(line, **config.model_dump()) for line in read_lines(path))
     while batch := list(islice(texts, _BATCH_LINES)):
         for ids in tokenizer.encode_batch(batch):
             yield np.array(ids, dtype=np.int64)

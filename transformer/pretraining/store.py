@@ -43,8 +43,8 @@ def load_pretrained(folder: Path) -> Pretrained:
     if manifest.get("kind") == "none":
         raise ValueError(
             f"{folder} holds no weights, since pretrain.kind = 'none', but "
-            "train.initialise_from = 'pretrained' asks for them; switch pretraining on, or set "
-            "train.initialise_from to null"
+            "train.initialize_from = 'pretrained' asks for them; switch pretraining on, or set "
+            "train.initialize_from to null"
         )
     try:
         return Pretrained(load_file(folder / WEIGHTS), str(manifest["tokenizer_sha256"]))

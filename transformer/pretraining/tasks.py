@@ -16,12 +16,12 @@ from torch import Tensor
 
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from transformer.pretraining.config import CausalModelling, MaskedModelling, SpanCorruption
+from transformer.pretraining.config import CausalModeling, MaskedModeling, SpanCorruption
 from transformer.pretraining.decoder import decode_alone
-from transformer.pretraining.following import pair_lines, share_answered_right
+from transformer.pretraining.in_memory_dataset import MemoryPairs
 from transformer.pretraining.masking import mask_tokens
-from transformer.pretraining.memory import MemoryPairs
-from transformer.pretraining.spans import corrupt_spans
+from transformer.pretraining.next_sentence import pair_lines, share_answered_right
+from transformer.pretraining.span_corruption import corrupt_spans
 from transformer.text.ids import Ids, IdsMeta
 from transformer.training.batching import Batch
 from transformer.training.validation import hidden_states
@@ -51,7 +51,7 @@ class Task(NamedTuple):
 
 
 def make_task(
-    config: SpanCorruption | MaskedModelling | CausalModelling,
+    config: SpanCorruption | MaskedModeling | CausalModeling,
     meta: IdsMeta,
     train: Text,
     valid: Text,
@@ -74,9 +74,9 @@ def make_task(
     match config:
         case SpanCorruption():
             return _spans(config, meta, train, valid, model)
-        case MaskedModelling():
+        case MaskedModeling():
             return _masked(config, meta, train, valid, model)
-        case CausalModelling():
+        case CausalModeling():
             return _causal(meta, train, valid, model)
 
 
@@ -91,13 +91,17 @@ def _spans(
     size, eos = meta.source_vocab_size, meta.source.eos_id
     sentinels = np.arange(size, size + config.num_sentinels)
 
-    def pairs(text: Text, seed: int, draws: int) -> Iterator[tuple[Integers, Integers]]:
+    def pairs(text: Text, seed: int, dupe_factor: int) -> Iterator[tuple[Integers, Integers]]:
         generator = np.random.default_rng([config.seed, seed])
-        for _ in range(draws):
+        for _ in range(dupe_factor):
             for ids in (*text.source, *text.target):
                 if len(ids):
                     found = corrupt_spans(
-                        ids, sentinels, generator, share=config.share, mean_span=config.mean_span
+                        ids,
+                        sentinels,
+                        generator,
+                        noise_density=config.noise_density,
+                        mean_span_length=config.mean_span_length,
                     )
                     pair = np.append(found.source, eos), np.append(found.target, eos)
                     if max(map(len, pair)) <= model.max_positions:
@@ -105,26 +109,30 @@ def _spans(
 
     larger = _aligned(size + config.num_sentinels)
     meta = replace(meta, source_vocab_size=larger, target_vocab_size=larger)
-    ids = _ids(pairs(train, 0, config.draws), pairs(valid, 1, 1), meta)
+    ids = _ids(pairs(train, 0, config.dupe_factor), pairs(valid, 1, 1), meta)
     return Task(ids, hidden_states, lambda name: True)
 
 
 def _masked(
-    config: MaskedModelling, meta: IdsMeta, train: Text, valid: Text, model: ModelConfig
+    config: MaskedModeling, meta: IdsMeta, train: Text, valid: Text, model: ModelConfig
 ) -> Task:
     size, marks = meta.source_vocab_size, meta.source
     mask_id, follows, does_not = range(size, size + 3)
     ordinary = np.setdiff1d(np.arange(size), np.array(marks))
     larger = _aligned(size + 3)
 
-    def pairs(sentences: Sentences, seed: int, draws: int) -> Iterator[tuple[Integers, Integers]]:
+    def pairs(
+        sentences: Sentences, seed: int, dupe_factor: int
+    ) -> Iterator[tuple[Integers, Integers]]:
         generator = np.random.default_rng([config.seed, seed])
 
         def hide(ids: Integers) -> tuple[Integers, Integers]:
-            found = mask_tokens(ids, mask_id, ordinary, generator, share=config.share)
+            found = mask_tokens(
+                ids, mask_id, ordinary, generator, mask_probability=config.mask_probability
+            )
             return found.ids + larger * found.is_selected, ids[found.is_selected]
 
-        for _ in range(draws):
+        for _ in range(dupe_factor):
             if not config.next_sentence:
                 for ids in sentences:
                     if len(ids) and len(ids) < model.max_positions:
@@ -146,7 +154,7 @@ def _masked(
     meta = replace(
         meta, source_vocab_size=larger, target_vocab_size=larger, target=marks, joint=True
     )
-    ids = _ids(pairs(train.source, 0, config.draws), pairs(valid.source, 1, 1), meta)
+    ids = _ids(pairs(train.source, 0, config.dupe_factor), pairs(valid.source, 1, 1), meta)
 
     def measure(model: Transformer) -> dict[str, float]:
         if not config.next_sentence:

@@ -27,8 +27,8 @@ class Card:
 
     source_language: str
     target_language: str
-    # Arguments of `normalise`, as the training text was treated.
-    source_normalisation: dict[str, bool]
+    # Arguments of `normalize`, as the training text was treated.
+    source_normalization: dict[str, bool]
     beam_size: int
     length_penalty: float
     # Infinite for none.
@@ -109,8 +109,8 @@ def _parse(path: Path, values: dict[str, Any]) -> Card:
         card = Card(
             source_language=str(values["source_language"]),
             target_language=str(values["target_language"]),
-            source_normalisation={
-                str(name): bool(value) for name, value in values["normalisation"]["source"].items()
+            source_normalization={
+                str(name): bool(value) for name, value in values["normalization"]["source"].items()
             },
             beam_size=int(search["beam_size"]),
             length_penalty=float(search["length_penalty"]),

@@ -14,7 +14,7 @@ from transformer.serving.batches import plan_batches
 from transformer.serving.card import load_card, verify_graph
 from transformer.serving.int8_probe import saturates
 from transformer.serving.session import Provider, count_threads, expect_provider, open_session
-from transformer.text.normalise import normalise
+from transformer.text.normalize import normalize
 from transformer.text.sentences import split_sentences
 from transformer.text.tokenizer import TokenizerPair
 
@@ -214,7 +214,7 @@ class Translator:
 
     def _encode(self, texts: Sequence[str], num_best: int) -> list[list[list[int]]]:
         # Per text its pieces as ids with the end mark: none if empty, several if it was split.
-        cleaned = [self._normalise(index, text) for index, text in enumerate(texts)]
+        cleaned = [self._normalize(index, text) for index, text in enumerate(texts)]
         places = [index for index, text in enumerate(cleaned) if text]
         pieces: list[list[list[int]]] = [[] for _ in texts]
         encoded = self._encode_batch([cleaned[index] for index in places])
@@ -225,19 +225,19 @@ class Translator:
                 pieces[index] = self._split(index, texts[index], len(ids), num_best)
         return pieces
 
-    def _normalise(self, index: int, text: str) -> str:
+    def _normalize(self, index: int, text: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError as error:
             raise UntranslatableError(
                 index, f"not valid Unicode: {error}; convert it to UTF-8"
             ) from None
-        return normalise(text, **self.card.source_normalisation)
+        return normalize(text, **self.card.source_normalization)
 
     def _split(self, index: int, text: str, num_tokens: int, num_best: int) -> list[list[int]]:
         # The text as it came: normalisation may have taken the punctuation that ends a sentence.
         limit = self.card.max_source_tokens
-        sentences = [self._normalise(index, sentence) for sentence in split_sentences(text)]
+        sentences = [self._normalize(index, sentence) for sentence in split_sentences(text)]
         pieces = self._encode_batch([sentence for sentence in sentences if sentence])
         longest = max(map(len, pieces))
         if longest > limit:

@@ -7,7 +7,7 @@ from pydantic import Field
 from transformer.config import Section
 
 
-class NormalisationConfig(Section):
+class NormalizationConfig(Section):
     """What is done to one side beyond the Unicode and white space rules, which always hold."""
 
     lowercase: bool
@@ -18,8 +18,8 @@ class NormalisationConfig(Section):
 class CleanConfig(Section):
     """Normalisation for all parts; filters for training text only, in the order listed here."""
 
-    source: NormalisationConfig
-    target: NormalisationConfig
+    source: NormalizationConfig
+    target: NormalizationConfig
     # Cut training pairs into their sentences; pairs with unequal numbers of them are rejected.
     single_sentence: bool
     # What the two limits below count: words between spaces, or characters (for Chinese and such).

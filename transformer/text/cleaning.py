@@ -8,10 +8,10 @@ from pathlib import Path
 from random import Random
 
 from transformer.files import atomic_folder, atomic_write, write_json
-from transformer.text.clean_config import CleanConfig, NormalisationConfig
+from transformer.text.clean_config import CleanConfig, NormalizationConfig
 from transformer.text.corpus import PARTS, Pair, PairWriter, part_path, read_pairs, write_pairs
 from transformer.text.filters import EMPTY, REASONS, SENTENCE_COUNT, Filter, judge, make_filters
-from transformer.text.normalise import normalise
+from transformer.text.normalize import normalize
 from transformer.text.sentences import split_sentences
 
 REJECTS = "rejects.jsonl"
@@ -72,7 +72,7 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
         held_out = {
             part: write_pairs(
                 part_path(temporary, part),
-                (normalise_pair(pair, config) for pair in read_pairs(part_path(raw, part))),
+                (normalize_pair(pair, config) for pair in read_pairs(part_path(raw, part))),
             )
             for part in PARTS
             if part != "train"
@@ -111,14 +111,14 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
     )
 
 
-def normalise_side(text: str, config: NormalisationConfig) -> str:
+def normalize_side(text: str, config: NormalizationConfig) -> str:
     """One side's normalisation as its config has it."""
-    return normalise(text, lowercase=config.lowercase, strip_punctuation=config.strip_punctuation)
+    return normalize(text, lowercase=config.lowercase, strip_punctuation=config.strip_punctuation)
 
 
-def normalise_pair(pair: Pair, config: CleanConfig) -> Pair:
+def normalize_pair(pair: Pair, config: CleanConfig) -> Pair:
     """Both sides normalised."""
-    return normalise_side(pair[0], config.source), normalise_side(pair[1], config.target)
+    return normalize_side(pair[0], config.source), normalize_side(pair[1], config.target)
 
 
 def clean_pair(
@@ -132,19 +132,19 @@ def clean_pair(
     candidates = [pair]
     if config.single_sentence:
         sides = [
-            split_sentences(normalise(side, lowercase=False, strip_punctuation=False))
+            split_sentences(normalize(side, lowercase=False, strip_punctuation=False))
             for side in pair
         ]
         if not all(sides):
-            yield pair, normalise_pair(pair, config), EMPTY
+            yield pair, normalize_pair(pair, config), EMPTY
             return
         if len(sides[0]) != len(sides[1]):
-            yield pair, normalise_pair(pair, config), SENTENCE_COUNT
+            yield pair, normalize_pair(pair, config), SENTENCE_COUNT
             return
         if len(sides[0]) > 1:
             candidates = list(zip(*sides, strict=True))
     for candidate in candidates:
-        cleaned = normalise_pair(candidate, config)
+        cleaned = normalize_pair(candidate, config)
         yield candidate, cleaned, judge(cleaned, filters)
 
 

@@ -42,7 +42,7 @@ def collect(config: CorpusConfig, folder: Path) -> Manifest:
             kind=config.kind,
             origin=source.origin,
             revision=source.revision,
-            licence=config.licence,
+            license=config.license,
             source_language=config.source_language,
             target_language=config.target_language,
             counts={part: writer.num_pairs for part, writer in writers.items()},

@@ -34,7 +34,7 @@ class _Corpus(Section):
     source_language: Language
     target_language: Language
     # Goes into the manifest, then onto the model card.
-    licence: Name
+    license: Name
     # The file or folder that is read, or that DVC watches where the text comes from elsewhere.
     path: Name
 

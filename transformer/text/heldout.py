@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transformer.text.corpus import part_path, read_pairs, read_side
-from transformer.text.normalise import normalise
+from transformer.text.normalize import normalize
 from transformer.text.tokenizer import Tokenizer
 
 
@@ -17,7 +17,7 @@ class Heldout:
     references: list[str]  # raw
     # Normalised like the training text; None where that changes no more than odd spaces and
     # invisible characters, which are put right for everyone and so make no second score.
-    normalised_references: list[str] | None
+    normalized_references: list[str] | None
 
 
 def read_heldout(raw: Path, clean: Path) -> Heldout:
@@ -34,10 +34,10 @@ def read_heldout(raw: Path, clean: Path) -> Heldout:
             f"{clean_path} has {len(pairs)} pairs, but {raw_path} has {len(references)}; "
             "they must match row by row: run the stage `clean` again"
         )
-    normalised = [target for _, target in pairs]
-    plain = [normalise(text, lowercase=False, strip_punctuation=False) for text in references]
+    normalized = [target for _, target in pairs]
+    plain = [normalize(text, lowercase=False, strip_punctuation=False) for text in references]
     return Heldout(
-        [source for source, _ in pairs], references, normalised if normalised != plain else None
+        [source for source, _ in pairs], references, normalized if normalized != plain else None
     )
 
 

@@ -19,7 +19,7 @@ class Manifest:
     # Path, URL or id, as the params give it.
     origin: str
     revision: str | None
-    licence: str
+    license: str
     source_language: str
     target_language: str
     # Pairs of train, valid and test.

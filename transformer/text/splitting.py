@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from transformer.text.corpus import Pair
 from transformer.text.hashing import hash_sentence
-from transformer.text.normalise import normalise
+from transformer.text.normalize import normalize
 
 TRAIN = 0
 
@@ -106,8 +106,8 @@ def group_pairs(pairs: Iterable[Pair]) -> NDArray[np.int64]:
 
 def _strictest(sentence: str) -> str:
     # Text that is nothing but punctuation would all be the same; it is told apart as it stands.
-    bare = normalise(sentence, lowercase=True, strip_punctuation=True)
-    return bare or normalise(sentence, lowercase=False, strip_punctuation=False)
+    bare = normalize(sentence, lowercase=True, strip_punctuation=True)
+    return bare or normalize(sentence, lowercase=False, strip_punctuation=False)
 
 
 def _number(hashes: "array[int]") -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from transformer.training.averaging import Weights, set_weights
 from transformer.training.reporting import TrainRow, ValidRow
 from transformer.training.state import Sums, TrainState
 
-_PLAIN = ("num_targets", "best_step", "best_loss", "num_worse", "seconds")
+_PLAIN = ("num_target_tokens", "best_step", "best_loss", "num_bad_validations", "seconds")
 
 
 class SavedState(NamedTuple):

@@ -62,7 +62,7 @@ class TrainConfig(Section):
 
     # null: initial weights are drawn. pretrained: those of the stage `pretrain` take their place,
     # as far as they fit.
-    initialise_from: Literal["pretrained"] | None
+    initialize_from: Literal["pretrained"] | None
     # Of the initial weights, the order of batches, every dropout mask.
     seed: int = Field(ge=0, lt=2**32)
     # auto: CUDA where there is one, else the CPU.
@@ -94,7 +94,7 @@ class TrainConfig(Section):
     schedule: ScheduleConfig
     optimizer: OptimizerConfig
     # Gradients are scaled down to this norm; null leaves them.
-    clip_norm: float | None = Field(gt=0)
+    max_grad_norm: float | None = Field(gt=0)
     # The share of the label's probability that is spread over the vocabulary.
     label_smoothing: float = Field(ge=0, lt=1)
     # null: at the end of each epoch.

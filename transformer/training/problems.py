@@ -49,7 +49,7 @@ def tell_divergence(train: Pairs, indices: Integers, step: int, rate: float) -> 
         f"the loss or its gradient was not finite at step {step}, "
         f"{_shape(len(indices), source, target)}, learning rate {rate:.3g}; "
         "no model was saved. Try a lower train.learning_rate, more "
-        "train.schedule.warmup_steps, a smaller train.clip_norm, model.norm = 'pre', or "
+        "train.schedule.warmup_steps, a smaller train.max_grad_norm, model.norm = 'pre', or "
         "train.precision = 'float32'"
     )
 

@@ -42,7 +42,7 @@ class Speed(NamedTuple):
     seconds: float  # of training and validation so far, in all processes that it took
     padding_share: float  # of the positions in this rank's batches
     # What the model's own operations take of the best that the devices can do; None: not measured.
-    flop_utilisation: float | None
+    mfu: float | None
     peak_memory_bytes: int  # of the rank that needed most; a CPU's is the whole process's
     seconds_waiting_for_data: float  # since the row before, of the rank that waited longest
 
@@ -94,8 +94,8 @@ class ProgressBar:
             "loss": f"{row.train_loss:.3f}",
             "tokens/s": f"{speed.tokens_per_second:,.0f}",
         }
-        if speed.flop_utilisation is not None:
-            self._shown["of peak"] = f"{speed.flop_utilisation:.0%}"
+        if speed.mfu is not None:
+            self._shown["of peak"] = f"{speed.mfu:.0%}"
         self._move(row.step)
 
     def on_validation(self, row: ValidRow) -> None:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from transformer.model.checkpoint import CheckpointInfo
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.ids import Ids
 from transformer.training.averaging import set_weights
-from transformer.training.checkpoint import CheckpointInfo
 from transformer.training.reporting import TrainRow, ValidRow
 from transformer.training.sentence_batches import Plan
 from transformer.training.state import TrainState

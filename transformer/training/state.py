@@ -41,12 +41,12 @@ class TrainState:
     average: WeightAverage
     sums: Sums
     accuracy: Tensor  # float32 [], summed over those steps of this epoch that measure it
-    num_targets: int = 0  # target tokens behind `sums`
+    num_target_tokens: int = 0  # target tokens behind `sums`
     step: int = 0  # optimizer steps done
     best_step: int = 0
     best_loss: float = float("inf")  # of the validations so far
     best_weights: Weights | None = None  # kept only where training may stop early
-    num_worse: int = 0  # validations since the best one
+    num_bad_validations: int = 0  # validations since the best one
     train_rows: list[TrainRow] = field(default_factory=list)
     valid_rows: list[ValidRow] = field(default_factory=list)
     accuracies: list[float] = field(default_factory=list)  # of the epochs done

@@ -13,6 +13,7 @@ from torch.fx.experimental import _config as symbolic_shapes
 
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from transformer.monitoring.throughput import Meter
 from transformer.text.ids import Ids
 from transformer.training.averaging import WeightAverage, model_weights, set_weights
 from transformer.training.batching import Batch
@@ -20,8 +21,9 @@ from transformer.training.capture import SavedState, capture, restore
 from transformer.training.config import TrainConfig
 from transformer.training.device import autocast, choose_device, choose_precision
 from transformer.training.distributed import Ranks
+from transformer.training.interruption import TrainingStopped
 from transformer.training.loader import StepBatch, StepBatches, loading
-from transformer.training.objective import (
+from transformer.training.loss import (
     plain_cross_entropy,
     score_targets,
     smoothed_cross_entropy,
@@ -33,8 +35,6 @@ from transformer.training.result import TrainResult, final_result
 from transformer.training.schedule import check_warmup, learning_rate
 from transformer.training.sentence_batches import make_plan
 from transformer.training.state import Sums, TrainState, zero_sums
-from transformer.training.stopping import TrainingStopped
-from transformer.training.throughput import Meter
 from transformer.training.validation import hidden_states, validate
 from transformer.training.variants import Variants, use_variants
 
@@ -69,7 +69,7 @@ class Start:
     """What a training does other than translating from scratch."""
 
     # Called once with the model, its weights drawn, before the first step.
-    initialise: Callable[[Transformer], None] = lambda model: None
+    initialize: Callable[[Transformer], None] = lambda model: None
     # Model and batch -> a hidden state for each label, [N, D].
     forward: Callable[[Transformer, Batch], Tensor] = hidden_states
 
@@ -257,7 +257,7 @@ class Trainer:
         meta = self._ids.meta
         torch.manual_seed(self._config.seed)
         model = Transformer(self._model_config, meta.source_vocab_size, meta.target_vocab_size)
-        self._start_with.initialise(model)
+        self._start_with.initialize(model)
         model = model.to(self.device)
         optimizer = make_optimizer(self._config.optimizer, model.parameters())
         average = WeightAverage(self._config.average_checkpoints)
@@ -289,7 +289,7 @@ class Trainer:
         rate = learning_rate(config, self._model_config.d_model, self.num_steps, state.step + 1)
         set_learning_rate(state.optimizer, rate)
         # One count for the whole step: how it is cut into parts changes nothing.
-        num_targets = int(self._ids.train.target_lengths[step_batch.indices].sum())
+        num_target_tokens = int(self._ids.train.target_lengths[step_batch.indices].sum())
         self._num_correct = torch.zeros((), device=self.device)
 
         def loss(part: int, batch: Batch) -> Tensor:
@@ -297,25 +297,25 @@ class Trainer:
             value, hidden = self._loss(batch)
             if self._is_accuracy_due():
                 self._num_correct += self._count_correct(hidden, batch)
-            return value / num_targets
+            return value / num_target_tokens
 
         step_loss = self._gradients.add_up([partial(loss, *part) for part in step_batch.parts])
         parameters = list(state.model.parameters())
         gradients = [p.grad for p in parameters if p.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients)
-        if config.clip_norm is not None:
-            torch.nn.utils.clip_grads_with_norm_(parameters, config.clip_norm, norm)
+        if config.max_grad_norm is not None:
+            torch.nn.utils.clip_grads_with_norm_(parameters, config.max_grad_norm, norm)
         if self._is_accuracy_due():
             self._ranks.add_up(self._num_correct)
-            state.accuracy += self._num_correct / num_targets
+            state.accuracy += self._num_correct / num_target_tokens
         state.optimizer.step()
         state.optimizer.zero_grad()
         state.step += 1
-        state.num_targets += num_targets
+        state.num_target_tokens += num_target_tokens
         sums = state.sums
         is_bad = ~torch.isfinite(step_loss + norm) & (sums.first_bad_step == 0)
         state.sums = Sums(
-            loss=sums.loss + step_loss * num_targets,
+            loss=sums.loss + step_loss * num_target_tokens,
             gradient_norm=sums.gradient_norm + norm,
             first_bad_step=torch.where(is_bad, state.step, sums.first_bad_step),
         )
@@ -330,7 +330,7 @@ class Trainer:
 
         def forward(model: Transformer, batch: Batch) -> _Forwarded:
             hidden = hidden_states(model, batch)
-            weight, bias = model.projection.weight, model.projection.bias
+            weight, bias = model.output_projection.weight, model.output_projection.bias
             return cross_entropy(hidden, weight, bias, batch.labels, smoothing), hidden
 
         if self._is_compiled and variants.plain_loss:
@@ -342,7 +342,7 @@ class Trainer:
             return self._forward(self.state.model, batch)
 
     def _count_correct(self, hidden: Tensor, batch: Batch) -> Tensor:
-        projection = self.state.model.projection
+        projection = self.state.model.output_projection
         with autocast(self.device, self.precision):
             scores = score_targets(hidden, projection.weight, projection.bias, batch.labels)
         return scores.num_correct
@@ -368,12 +368,12 @@ class Trainer:
         rate = learning_rate(config, self._model_config.d_model, self.num_steps, state.step)
         row = TrainRow(
             step=state.step,
-            train_loss=state.sums.loss.item() / state.num_targets,
+            train_loss=state.sums.loss.item() / state.num_target_tokens,
             learning_rate=rate,
             gradient_norm=state.sums.gradient_norm.item() / (state.step - last),
         )
         state.train_rows.append(row)
-        state.sums, state.num_targets = zero_sums(self.device), 0
+        state.sums, state.num_target_tokens = zero_sums(self.device), 0
         return row
 
     def _check_sums(self) -> None:
@@ -404,11 +404,15 @@ class Trainer:
         for reporter in self._reporters:
             reporter.on_validation(row)
         if row.valid_loss < state.best_loss:
-            state.best_loss, state.best_step, state.num_worse = row.valid_loss, state.step, 0
+            state.best_loss, state.best_step, state.num_bad_validations = (
+                row.valid_loss,
+                state.step,
+                0,
+            )
             if config.early_stopping_patience is not None:
                 state.best_weights = mean
         else:
-            state.num_worse += 1
+            state.num_bad_validations += 1
 
     def _finish(self) -> TrainResult:
         return final_result(self.state, self._plan, self._ids, self._model_config)
@@ -419,7 +423,7 @@ class Trainer:
 
     def _is_out_of_patience(self) -> bool:
         patience = self._config.early_stopping_patience
-        return patience is not None and self.state.num_worse >= patience
+        return patience is not None and self.state.num_bad_validations >= patience
 
 
 def mask_seed(seed: int, step: int, part: int) -> int:

@@ -11,7 +11,7 @@ from transformer.text.ids import IdsMeta
 from transformer.training.batching import Batch, BatchPlan, Integers, Pairs, make_batch
 from transformer.training.device import autocast
 from transformer.training.distributed import Ranks
-from transformer.training.objective import score_targets
+from transformer.training.loss import score_targets
 from transformer.training.reporting import ValidRow, valid_row
 
 
@@ -66,7 +66,7 @@ def validate(
             ).to(device)
             with autocast(device, precision):
                 hidden = (forward or hidden_states)(model, batch)
-                weight, bias = model.projection.weight, model.projection.bias
+                weight, bias = model.output_projection.weight, model.output_projection.bias
                 scores = score_targets(hidden, weight, bias, batch.labels)
             sums[0] += scores.negative_log_likelihood
             sums[1] += scores.num_correct

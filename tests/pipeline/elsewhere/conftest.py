@@ -18,7 +18,7 @@ FILES = (
     "data/ids/train.source.bin",
     "models/tokenizer/tokenizer.json",
     "models/pretrained/manifest.json",
-    "pipeline/train.py",
+    "pipeline/stages/train.py",
     "transformer/training/trainer.py",
 )
 

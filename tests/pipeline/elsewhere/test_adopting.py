@@ -29,7 +29,7 @@ def test_what_no_result_depends_on_may_differ(home, run_there):
     box = run_there()
     (home / "data/raw/train.parquet").write_text("other")
     (home / "models/pretrained/manifest.json").unlink()
-    (home / "pipeline/adopt.py").write_text("other")
+    (home / "pipeline/commands/adopt.py").write_text("other")
     edit(home / "params.yaml", "num_frequent: 200", "num_frequent: 100")
     for name in ("data", "pipeline", "transformer", "models/tokenizer"):
         shutil.rmtree(box / name)  # only results come back
@@ -43,7 +43,7 @@ def test_what_no_result_depends_on_may_differ(home, run_there):
         ("data/raw/test.parquet", "data/raw/test.parquet: HASH here, HASH there"),
         ("data/clean/test.parquet", "data/clean/test.parquet: HASH here, HASH there"),
         ("models/tokenizer/tokenizer.json", "models/tokenizer/tokenizer.json: HASH here, HASH "),
-        ("pipeline/train.py", "pipeline/train.py: HASH here, HASH there"),
+        ("pipeline/stages/train.py", "pipeline/stages/train.py: HASH here, HASH there"),
         ("transformer/training/new.py", "transformer/training/new.py: HASH here, missing there"),
     ],
 )
@@ -102,12 +102,21 @@ def test_a_stage_that_was_not_run_is_named(run_there):
 def test_all_mismatches_are_told_at_once_and_nothing_is_changed(home, run_there):
     box = run_there()
     edit(home / "params.yaml", "max_epochs: 8", "max_epochs: 9")
-    for name in ("data/ids/meta.json", "models/tokenizer/tokenizer.json", "pipeline/train.py"):
+    for name in (
+        "data/ids/meta.json",
+        "models/tokenizer/tokenizer.json",
+        "pipeline/stages/train.py",
+    ):
         (home / name).write_text("other")
     before = hash_files([Path()], home)
     with pytest.raises(ValueError, match="nothing was taken over") as raised:
         adopt_results(box)
-    for name in ("train.max_epochs", "data/ids/meta", "models/tokenizer", "pipeline/train.py"):
+    for name in (
+        "train.max_epochs",
+        "data/ids/meta",
+        "models/tokenizer",
+        "pipeline/stages/train.py",
+    ):
         assert name in str(raised.value)
     assert hash_files([Path()], home) == before
 

@@ -32,7 +32,7 @@ def test_it_holds_params_and_the_data_that_is_read(home, tmp_path):
 
 def test_it_holds_the_weights_that_training_begins_with(home, tmp_path):
     text = (home / "params.yaml").read_text()
-    changed = text.replace("initialise_from: null", "initialise_from: pretrained")
+    changed = text.replace("initialize_from: null", "initialize_from: pretrained")
     (home / "params.yaml").write_text(changed)
     pack_project(home, tmp_path / "box")
     assert (tmp_path / "box/models/pretrained/manifest.json").exists()

@@ -42,7 +42,7 @@ def test_it_tells_the_machine(run_there):
 def test_pretrained_weights_are_read_where_training_begins_with_them(home):
     Path(SUMS).write_text("")
     for value, is_read in (("null", False), ("pretrained", True)):
-        edit("params.yaml", "initialise_from: null", f"initialise_from: {value}")
+        edit("params.yaml", "initialize_from: null", f"initialize_from: {value}")
         Recorder("train").finish()
         assert ("models/pretrained/manifest.json" in read_record(Path())["train"].inputs) == is_read
 

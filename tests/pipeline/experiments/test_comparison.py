@@ -7,8 +7,8 @@ import pytest
 from pipeline.experiments.comparison import compare
 from pipeline.experiments.comparison_report import describe_comparison, list_comparison
 from pipeline.experiments.results import Results, ResultsError, Translation, parse_translations
-from transformer.decoding.report import flatten_scores, write_translations
-from transformer.decoding.scores import compare_bleu, score_corpus, score_sentences
+from transformer.evaluation.scores import compare_bleu, score_corpus, score_sentences
+from transformer.evaluation.tables import flatten_scores, write_translations
 
 REFERENCES = [f"The {animal} sleeps in the {place} ." for animal in ["cat", "dog", "hen"]
               for place in ["house", "garden", "barn", "street"]]  # fmt: skip

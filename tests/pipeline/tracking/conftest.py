@@ -128,7 +128,7 @@ def project(place) -> Place:
     Path("data/ids/meta.json").write_text("{}")
     sha256 = {"train": "1" * 64, "valid": "2" * 64, "test": TEST_SHA256}
     manifest = Manifest(
-        name="toy", kind="text", origin="here", revision=None, licence="CC0-1.0",
+        name="toy", kind="text", origin="here", revision=None, license="CC0-1.0",
         source_language="fr", target_language="en", counts={}, num_empty={}, sha256=sha256,
         origin_sha256={},
     )  # fmt: skip

@@ -19,7 +19,10 @@ from pipeline.tracking.naming import list_differences, name_run
         (["train.max_steps=900", "model.norm=post"], "phrasebook, model.norm post, max_steps 900"),
         (["search.beam_size=9", "evaluate.num_bootstrap=50"], "phrasebook"),
         (
-            [f"train.{name}={value}" for name, value in (("max_epochs", 3), ("clip_norm", "null"))]
+            [
+                f"train.{name}={value}"
+                for name, value in (("max_epochs", 3), ("max_grad_norm", "null"))
+            ]
             + [f"model.{name}=64" for name in ("d_model", "d_ff", "max_positions")]
             + ["tokenize.max_tokens=32", "clean.max_length=30", "model.scale_embeddings=false"],
             "phrasebook, max_length 30, max_tokens 32, d_model 64, model.d_ff 64, "
@@ -36,9 +39,9 @@ def test_pretraining_is_told_where_training_begins_with_it(make_pretrain):
     changes = [make_pretrain(seed=2)]
     Path("params.yaml").write_text(make_params("phrasebook", changes))
     assert name_run() == "phrasebook"
-    changes += ["train.initialise_from=pretrained"]
+    changes += ["train.initialize_from=pretrained"]
     Path("params.yaml").write_text(make_params("phrasebook", changes))
-    assert name_run() == "phrasebook, pretrain.kind masked, initialise_from pretrained"
+    assert name_run() == "phrasebook, pretrain.kind masked, initialize_from pretrained"
 
 
 def test_an_edit_by_hand_is_told_too():

@@ -82,9 +82,9 @@ def test_params_that_a_run_has_already_are_left_alone(place):
     run = begin_run()
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        run.params({"corpus": {"licence": "GPL"}, "more": 1})
+        run.params({"corpus": {"license": "GPL"}, "more": 1})
     (found,) = place.runs()
-    assert (found.data.params["corpus.licence"], found.data.params["more"]) == ("MIT", "1")
+    assert (found.data.params["corpus.license"], found.data.params["more"]) == ("MIT", "1")
 
 
 @pytest.mark.parametrize("how", ["deleted", "unknown"])

@@ -12,7 +12,7 @@ from pipeline.tracking.digests import dvc_digest
 from pipeline.tracking.runs import begin_run
 from pipeline.tracking.training import track_training
 from transformer.files import sha256_file
-from transformer.training.checkpoint import model_hash
+from transformer.model.checkpoint import model_hash
 
 OUTS = {
     "train": ["models/checkpoint", "reports/train.json"],

@@ -8,8 +8,8 @@ import pytest
 
 from pipeline.recipes import make_params
 from pipeline.tracking.training import TrackingReporter, track_training
+from transformer.training.interruption import TrainingStopped
 from transformer.training.reporting import Speed, TrainRow, ValidRow
-from transformer.training.stopping import TrainingStopped
 
 
 def speed(tokens_per_second: float) -> Speed:
@@ -78,7 +78,7 @@ def test_steps_that_were_lost_with_the_process_come_from_the_curves(project):
 
 @pytest.mark.parametrize("start", ["null", "pretrained"])
 def test_pretraining_is_told_where_training_begins_with_it(project, make_pretrain, start):
-    changes = [make_pretrain(seed=2), f"train.initialise_from={start}"]
+    changes = [make_pretrain(seed=2), f"train.initialize_from={start}"]
     Path("params.yaml").write_text(make_params("phrasebook", changes))
     manifest = {"kind": "masked", "summary": {"steps": 7, "valid_perplexity": 9.5}}
     Path("models/pretrained").mkdir(parents=True)
@@ -133,4 +133,4 @@ def test_what_could_not_be_measured_is_left_out(place):
         reporter.on_log(TrainRow(10, 1.0, 0.1, 1.0), speed(1.0))
     metrics = place.runs()[0].data.metrics
     assert metrics["padding_share"] == 0.25
-    assert "flop_utilisation" not in metrics
+    assert "mfu" not in metrics

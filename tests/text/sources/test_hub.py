@@ -33,7 +33,7 @@ def corpus(folder: Path, **changes: Any) -> HubCorpus:
         "name": "tiny",
         "source_language": "de",
         "target_language": "en",
-        "licence": "CC0",
+        "license": "CC0",
         "path": str(folder),
         "dataset": None,
         "config": None,

@@ -26,7 +26,7 @@ def corpus(path: Path | str, **changes: Any) -> TabularCorpus:
         "name": "tiny",
         "source_language": "fr",
         "target_language": "en",
-        "licence": "CC BY 2.0",
+        "license": "CC BY 2.0",
         "path": str(path),
         "url": None,
         "sha256": None,

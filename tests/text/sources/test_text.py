@@ -15,7 +15,7 @@ def corpus(folder: Path) -> TextCorpus:
         name="tiny",
         source_language="fr",
         target_language="en",
-        licence="CC0",
+        license="CC0",
         path=str(folder),
         train=TextFiles(source="train.fr.gz", target="train.en"),
         valid=TextFiles(source="valid.fr", target="valid.en"),

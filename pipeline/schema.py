@@ -1,0 +1,83 @@
+"""The whole params file: every section, then what holds between sections."""
+
+from pathlib import Path
+from typing import Any
+
+from pipeline.params import read_params
+from transformer.config import ConfigError, parse_section
+from transformer.evaluation.config import EvaluateConfig
+from transformer.export.config import ExportConfig
+from transformer.model.config import ModelConfig
+from transformer.pretraining.config import PretrainConfig
+from transformer.search.config import SearchConfig
+from transformer.text.clean_config import CleanConfig
+from transformer.text.corpus_config import CorpusConfig
+from transformer.text.tokenize_config import TokenizeConfig
+from transformer.text.vocab_config import VocabConfig
+from transformer.training.config import TrainConfig
+
+SECTIONS: dict[str, Any] = {
+    "corpus": CorpusConfig,
+    "clean": CleanConfig,
+    "vocab": VocabConfig,
+    "tokenize": TokenizeConfig,
+    "model": ModelConfig,
+    "pretrain": PretrainConfig,
+    "train": TrainConfig,
+    "search": SearchConfig,
+    "evaluate": EvaluateConfig,
+    "export": ExportConfig,
+}
+
+
+def check_params(path: Path) -> None:
+    """Checks a params file.
+
+    Raises:
+        ConfigError: every problem of every section, and of sections that don't go together.
+    """
+    check_values(read_params(path), str(path))
+
+
+def check_values(values: dict[str, Any], where: str) -> None:
+    """Checks params already read; `where` names them in the message. Raises as `check_params`."""
+    problems = [
+        f"{name}: unknown section; the sections are {', '.join(SECTIONS)}"
+        for name in values
+        if name not in SECTIONS
+    ]
+    sections: dict[str, Any] = {}
+    for name, section_type in SECTIONS.items():
+        if name not in values:
+            problems.append(f"{name}: this section is missing")
+            continue
+        sections[name], wrong = parse_section(section_type, name, values[name])
+        problems += wrong
+    problems += _check_together(sections.get("vocab"), sections.get("tokenize"), sections)
+    if problems:
+        raise ConfigError(problems, where)
+
+
+def _check_together(
+    vocab: VocabConfig | None, tokenize: TokenizeConfig | None, sections: dict[str, Any]
+) -> list[str]:
+    model: ModelConfig | None = sections.get("model")
+    search: SearchConfig | None = sections.get("search")
+    problems = []
+    if vocab and model and vocab.joint is None and model.tie_embeddings == "all":
+        problems.append(
+            "model.tie_embeddings = 'all': needs vocab.joint, but vocab has a tokenizer per side; "
+            "allowed are 'none' and 'output'"
+        )
+    if tokenize and model and tokenize.max_tokens > model.max_positions:
+        problems.append(
+            f"tokenize.max_tokens = {tokenize.max_tokens}: longer than model.max_positions = "
+            f"{model.max_positions}; lower it to that, or raise model.max_positions"
+        )
+    joint = vocab.joint if vocab else None
+    if search and joint and joint.kind != "pretrained" and 2 * search.beam_size > joint.size:
+        problems.append(
+            f"search.beam_size = {search.beam_size}: at most half of vocab.joint.size = "
+            f"{joint.size}"
+        )
+    return problems

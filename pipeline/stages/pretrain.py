@@ -1,0 +1,70 @@
+"""`pretrain`: text without translations in, weights to begin with out; nothing if switched off."""
+
+import typer
+
+
+def pretrain() -> None:
+    """Learn from text without translations, if asked to, or go on where a killed run was."""
+    from pipeline.params import load_section, load_sections
+    from pipeline.paths import IDS, MONOLINGUAL, PRETRAINED, TOKENIZER
+    from transformer.files import atomic_folder, write_json
+    from transformer.pretraining.config import PretrainConfig
+    from transformer.text.clean_config import CleanConfig
+
+    config = load_section("pretrain", PretrainConfig)
+    if config.kind == "none":
+        with atomic_folder(PRETRAINED) as folder:
+            write_json(folder / "manifest.json", {"kind": "none"})
+        typer.echo(f"Pretraining is switched off. -> {PRETRAINED}")
+        return
+
+    from pipeline.training.fingerprint import pretraining_hash
+    from pipeline.training.resume import resumable
+    from transformer.model.config import ModelConfig
+    from transformer.pretraining.reading import read_text
+    from transformer.pretraining.store import save_pretrained
+    from transformer.pretraining.tasks import make_task
+    from transformer.text.ids import load_ids
+    from transformer.text.tokenizer import TokenizerPair
+    from transformer.training.averaging import model_weights
+    from transformer.training.device import tune_process
+    from transformer.training.reporting import ProgressBar
+    from transformer.training.trainer import ALONE, Start, train_model
+
+    model_config, clean = load_sections(("model", ModelConfig), ("clean", CleanConfig))
+    ids, tokenizers = load_ids(IDS), TokenizerPair.load(TOKENIZER)
+    train, valid = read_text(MONOLINGUAL, config.text, ids, clean, tokenizers)
+    task = make_task(config, ids.meta, train, valid, model_config)
+    tune_process(config.train.num_threads, is_deterministic=config.train.deterministic)
+    files = [MONOLINGUAL / file for file in (config.text.source, config.text.target) if file]
+    name = pretraining_hash(config, model_config, clean, [IDS, TOKENIZER, *files])
+    with resumable(name, ALONE) as (resume, _):
+        result = train_model(
+            config.train,
+            model_config,
+            task.ids,
+            (ProgressBar(),),
+            resume,
+            start=Start(forward=task.forward),
+        )
+        weights = {
+            name: value
+            for name, value in model_weights(result.model).items()
+            if task.is_handed_on(name)
+        }
+        measures = task.measure(result.model)
+        manifest = {
+            "kind": config.kind,
+            "tokenizer_sha256": ids.meta.tokenizer_sha256,
+            "num_sequences": len(task.ids.train),
+            "summary": result.summary | measures,
+            "valid_curve": [row._asdict() for row in result.valid_rows],
+        }
+        save_pretrained(PRETRAINED, weights, manifest)
+    typer.echo(
+        f"Pretrained on {len(task.ids.train):,} sequences for {result.summary['steps']:,} steps; "
+        f"validation perplexity {result.summary['valid_perplexity']:.2f}, "
+        f"{len(weights)} tensors are handed on. -> {PRETRAINED}"
+    )
+    if "next_sentence_accuracy" in measures:
+        typer.echo(f"Whether a sentence follows: {measures['next_sentence_accuracy']:.4f} right")

@@ -1,0 +1,1 @@
+"""Around a training: its processes, what it resumes from, its log."""

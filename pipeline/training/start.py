@@ -1,0 +1,27 @@
+"""A training that begins with the weights of the stage `pretrain`."""
+
+import typer
+
+from pipeline.paths import PRETRAINED
+from transformer.model.transformer import Transformer
+from transformer.pretraining.initialize import describe_taken, take_weights
+from transformer.pretraining.store import load_pretrained
+from transformer.text.ids import IdsMeta
+from transformer.training.trainer import Start
+
+
+def start_from_pretrained(meta: IdsMeta, is_told: bool) -> Start:
+    """Takes what fits of the pretrained weights; if `is_told`, prints what was taken and what not.
+
+    Raises:
+        ValueError: there are no pretrained weights.
+    """
+    pretrained = load_pretrained(PRETRAINED)
+    same_vocabulary = pretrained.tokenizer_sha256 == meta.tokenizer_sha256
+
+    def initialize(model: Transformer) -> None:
+        report = take_weights(model, pretrained.weights, same_vocabulary=same_vocabulary)
+        if is_told:
+            typer.echo(f"Weights from {PRETRAINED}:\n{describe_taken(report)}")
+
+    return Start(initialize=initialize)

@@ -1,0 +1,225 @@
+"""The translator's folder: whole and self-consistent, or not there."""
+
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from transformer.export.config import ExportConfig
+from transformer.export.folder.card import Provenance
+from transformer.export.folder.write import export_translator
+from transformer.export.verification.parity import TestSet
+from transformer.search.beam import SpecialIds
+from transformer.search.config import SearchConfig
+from transformer.search.corpus import decode_corpus
+from transformer.serving.card import load_card
+from transformer.serving.session import open_session
+from transformer.serving.translator import Translator
+from transformer.text.special_tokens import SPECIAL_TOKENS
+from transformer.text.tokenizer import Tokenizer, TokenizerPair
+
+SEARCH = SearchConfig(
+    beam_size=3, length_penalty=0.6, patience=2.0, max_length_factor=1.5, max_length_extra=4
+)
+SOURCES = ["b c d", "e", "", "f f a b", "h g f e d"]
+
+
+def word_tokenizer(words):
+    from tokenizers import Tokenizer as Fast
+    from tokenizers import models, pre_tokenizers
+
+    vocabulary = {word: id for id, word in enumerate([*SPECIAL_TOKENS, *words])}
+    fast = Fast(models.WordLevel(vocabulary, unk_token="<unk>"))
+    fast.pre_tokenizer = pre_tokenizers.Whitespace()
+    fast.add_special_tokens(list(SPECIAL_TOKENS))
+    return Tokenizer(fast.to_str())
+
+
+@pytest.fixture
+def tokenizers(tmp_path):
+    pair = TokenizerPair(word_tokenizer("abcdefgh"), word_tokenizer("ABCDEFGHIJ"))
+    pair.save(tmp_path / "tokenizer")
+    return pair
+
+
+@pytest.fixture
+def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
+    """Exports to a folder of that name; keyword arguments replace settings."""
+    monkeypatch.setattr(
+        "transformer.export.folder.write.build_graphs", lambda *_, **__: fused_graphs
+    )
+
+    def run(name="translator", **changes):
+        settings = {
+            "attention": "fused",
+            "precisions": ["float32", "int8"],
+            "shortlist": None,
+            "max_bleu_difference": 0.1,
+            "max_logit_difference": 1e-3,
+            "near_tie_margin": None,
+            "max_bleu_loss": 100.0,
+        }
+        ids = {"pad": 0, "unk": 1, "bos": 2, "eos": 3}
+        plain = {"lowercase": False, "strip_punctuation": False}
+        export_translator(
+            tmp_path / name,
+            tmp_path / "reports",
+            model,
+            tokenizer_files={
+                path.name: path for path in sorted((tmp_path / "tokenizer").iterdir())
+            },
+            provenance=Provenance(
+                source_language="fr",
+                target_language="en",
+                special_ids={"source": ids, "target": ids},
+                normalization={"source": plain | {"lowercase": True}, "target": plain},
+                tokenizer_sha256=tokenizers.sha256,
+                model_hash="0" * 64,
+                corpus={
+                    "name": "toy",
+                    "license": "CC0-1.0",
+                    "origin": "here",
+                    "revision": None,
+                    "sha256": {},
+                },
+            ),
+            test=TestSet(
+                sources=encode(tokenizers),
+                references=["A B C", "D", "", "E F", "G H I"],
+                decode=tokenizers.target.decode,
+                bleu_tokenizer="13a",
+                num_bootstrap=40,
+                batch_tokens=60,
+            ),
+            search=SEARCH,
+            config=ExportConfig(**(settings | changes)),
+        )
+        return tmp_path / name
+
+    return run
+
+
+def encode(tokenizers):
+    return [[*ids, 3] if ids else [] for ids in tokenizers.source.encode_batch(SOURCES)]
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_folder_serves_what_pytorch_translates(export, model, tokenizers):
+    translator = Translator(export(), provider="cpu", num_threads=1, precision="float32")
+    found = translator.translate([text.upper() for text in SOURCES], num_best=2)
+    expected = decode_corpus(
+        model,
+        encode(tokenizers),
+        beam_size=3,
+        length_penalty=0.6,
+        patience=math.inf,
+        max_length=lambda tokens: SEARCH.max_length(tokens, 24),
+        num_best=2,
+        batch_tokens=100,
+        source_pad=0,
+        special=SpecialIds(pad=0, bos=2, eos=3),
+    )
+    for ours, theirs in zip(found, expected, strict=True):
+        texts = [tokenizers.target.decode(hypothesis.ids) for hypothesis in theirs]
+        assert [translation.text for translation in ours] == texts
+        for left, right in zip(ours, theirs, strict=True):
+            assert left.score == pytest.approx(right.score, abs=1e-5)
+
+
+def test_card_and_page_tell_what_is_there(export):
+    folder = export()
+    assert load_card(folder).source_normalization["lowercase"]
+    card = json.loads((folder / "translator.json").read_text())
+    page = (folder / "README.md").read_text()
+    listed = {*card["files"], "translator.json", "README.md"}
+    assert set(contents(folder)) == listed
+    graphs = {"translator.onnx", "translator.int8.onnx"}
+    assert graphs | {"source.json", "target.json", "meta.json"} <= listed
+    for told in ("toy", "CC0-1.0", "fr → en", "int8 on the CPU", *card["files"].values()):
+        assert told in page
+    for precision, graph in card["graphs"].items():
+        assert (folder / graph["file"]).stat().st_size == graph["size_bytes"]
+        assert f"| {precision} |" in page
+        assert graph["signature"] == card["pytorch"]["signature"]
+    assert card["default_precision"] == {"cpu": "int8", "cuda": "float32"}
+
+
+@pytest.mark.parametrize("gpu", ["cuda", "cpu"])
+def test_float16_is_judged_on_cuda_where_that_works(export, monkeypatch, gpu):
+    asked = []
+
+    def fake_open(graph, provider, num_threads):
+        asked.append((getattr(graph, "name", "with logits"), provider))
+        session, _ = open_session(graph, "cpu", num_threads)
+        return session, gpu if provider == "auto" else provider
+
+    monkeypatch.setattr("transformer.export.folder.write.open_session", fake_open)
+    folder = export(precisions=["float32", "int8", "float16"])
+    assert asked == [
+        ("translator.onnx", "cpu"),
+        ("with logits", "cpu"),
+        ("translator.int8.onnx", "cpu"),
+        ("with logits", "cpu"),
+        ("translator.float16.onnx", "auto"),
+        ("with logits", gpu),
+    ]
+    card = json.loads((folder / "translator.json").read_text())
+    measured = {name: graph["measured_on"] for name, graph in card["graphs"].items()}
+    assert measured == {"float32": "cpu", "int8": "cpu", "float16": gpu}
+    rounding = [card["graphs"][name]["max_logit_difference"] for name in ("float32", "float16")]
+    assert 0 < rounding[0] < 1e-4 < rounding[1] < 0.1
+    assert f"| float16 | {gpu.upper()} |" in (folder / "README.md").read_text()
+
+
+def test_a_narrower_graph_that_loses_too_much_is_left_out(export, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "transformer.export.folder.write.find_problems",
+        lambda parity, *_: ["far too bad"] if parity.precision == "int8" else [],
+    )
+    folder = export()
+    assert not (folder / "translator.int8.onnx").exists()
+    card = json.loads((folder / "translator.json").read_text())
+    assert (card["graphs"]["int8"]["file"], card["graphs"]["int8"]["passed"]) == (None, False)
+    assert "int8 was left out: far too bad." in (folder / "README.md").read_text()
+    assert Translator(folder, "cpu").precision == "float32"
+    with pytest.raises(ValueError, match=r"holds float32 alone; it was left out: far too bad"):
+        Translator(folder, "cpu", precision="int8")
+    assert json.loads((tmp_path / "reports" / "export.json").read_text())["int8_passed"] is False
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_threads_get_the_answers_that_one_gets(export, precision):
+    translator = Translator(export(), "cpu", num_threads=1, precision=precision)
+    few = [["b c d", "", "a"], ["h g f e d c b a"] * 7, ["e"], ["f f a b", "a a a a a a a"]]
+    work = [
+        (texts, {"beam_size": beam_size, "num_best": num_best, "length_penalty": penalty})
+        for texts in few
+        for beam_size, num_best, penalty in ((1, 1, 0.0), (3, 2, 0.6), (5, 5, 1.0))
+    ]
+    serial = [translator.translate(texts, **options) for texts, options in work]
+    with ThreadPoolExecutor(6) as pool:
+        for _ in range(5):
+            found = pool.map(lambda one: translator.translate(one[0], **one[1]), work)
+            assert list(found) == serial
+
+
+def test_exporting_twice_gives_the_same_files(export, tmp_path):
+    first = contents(export())
+    reports = contents(tmp_path / "reports")
+    assert contents(export("elsewhere")) == first
+    assert contents(export()) == first
+    assert contents(tmp_path / "reports") == reports
+    assert set(reports) == {"export.json", "differences.json", "parity.csv", "parity.png"}
+
+
+def test_failed_comparison_leaves_reports_but_no_translator(export, tmp_path):
+    older = export()
+    with pytest.raises(ValueError, match=r"strays from PyTorch.*\n.*max_logit_difference = 0.0"):
+        export(max_logit_difference=0.0)
+    assert not older.exists()
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["tokenizer", "reports"]
+    assert json.loads((tmp_path / "reports" / "export.json").read_text())["num_sentences"] == 5

@@ -1,1 +1,0 @@
-"""Decoding: search as pure tensor steps, corpus scores."""

@@ -1,0 +1,1 @@
+"""Evaluation: scores with signatures and intervals, tables, pictures."""

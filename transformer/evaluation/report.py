@@ -1,0 +1,125 @@
+"""The whole report on a translated test set."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transformer.evaluation.config import EvaluateConfig
+from transformer.evaluation.plots import plot_attention, plot_bleu_by_length
+from transformer.evaluation.scores import score_bleu, score_by_length, score_corpus, score_sentences
+from transformer.evaluation.tables import (
+    DECIMALS,
+    describe_scores,
+    flatten_scores,
+    write_attention,
+    write_length_groups,
+    write_translations,
+)
+from transformer.files import atomic_folder, write_json
+
+
+@dataclass(frozen=True)
+class TranslatedTest:
+    """A test set with its translations; all sequences are aligned."""
+
+    sources: Sequence[str]
+    # In tokens, without end mark.
+    source_lengths: Sequence[int]
+    # As the corpus has them, untouched.
+    references: Sequence[str]
+    # As the training text was treated, or None where that changes no more than spaces.
+    normalized_references: Sequence[str] | None
+    # By the search that the params ask for, with its normalised log-probability.
+    translations: Sequence[str]
+    scores: Sequence[float]
+    greedy_translations: Sequence[str]
+    # Sources that were too long for the model, and lost their end.
+    num_truncated_sources: int
+    # Translations that reached the longest length allowed before an end mark.
+    num_cut_translations: int
+
+
+@dataclass(frozen=True)
+class AttentionMap:
+    """Attention while one sentence was translated."""
+
+    # The sentence's row in the test set, from 0.
+    row: int
+    source_tokens: Sequence[str]
+    target_tokens: Sequence[str]
+    # A row per target token, a column per source token.
+    weights: Sequence[Sequence[float]]
+
+
+def write_evaluation(
+    folder: Path, test: TranslatedTest, config: EvaluateConfig
+) -> tuple[dict[str, Any], str]:
+    """Scores a translated test set; writes evaluate.json, the tables and the plot.
+
+    Returns:
+        What evaluate.json holds, and a summary for people.
+
+    Raises:
+        ValueError: the test set is empty.
+    """
+    translations, references, tokenizer = test.translations, test.references, config.bleu_tokenizer
+    scores = score_corpus(
+        translations, references, bleu_tokenizer=tokenizer, num_bootstrap=config.num_bootstrap
+    )
+    greedy = score_bleu(test.greedy_translations, references, bleu_tokenizer=tokenizer)
+    num_exact = sum(map(str.__eq__, translations, references))
+    values = flatten_scores(scores) | {
+        "bleu_greedy": round(greedy, DECIMALS),
+        "exact_match_share": round(num_exact / len(references), DECIMALS),
+        "num_sentences": len(references),
+        "num_truncated_sources": test.num_truncated_sources,
+        "num_cut_translations": test.num_cut_translations,
+        "num_empty_translations": sum(not text for text in translations),
+    }
+    summary = [
+        f"{len(references)} sentences against raw references "
+        f"({num_exact} exact, {test.num_truncated_sources} sources truncated)",
+        describe_scores(scores),
+        f"greedy search: BLEU {greedy:.2f}",
+    ]
+    if test.normalized_references is not None:
+        normalized = score_corpus(
+            translations,
+            test.normalized_references,
+            bleu_tokenizer=tokenizer,
+            num_bootstrap=config.num_bootstrap,
+        )
+        values["normalized_references"] = flatten_scores(normalized)
+        summary += ["against normalised references", describe_scores(normalized)]
+    groups = score_by_length(
+        translations,
+        references,
+        test.source_lengths,
+        length_bins=config.length_bins,
+        bleu_tokenizer=tokenizer,
+    )
+    write_translations(
+        folder / "translations.csv",
+        sources=test.sources,
+        references=references,
+        translations=translations,
+        scores=test.scores,
+        sentence_chrf=score_sentences(translations, references),
+    )
+    write_length_groups(folder / "bleu_by_length.csv", groups)
+    plot_bleu_by_length(groups, folder / "bleu_by_length.png")
+    write_json(folder / "evaluate.json", values)
+    return values, "\n".join(summary)
+
+
+def write_attention_maps(folder: Path, maps: Sequence[AttentionMap]) -> None:
+    """Writes weights.csv and a PNG per map, named by its row; what was in `folder` goes."""
+    with atomic_folder(folder) as temporary:
+        for one in maps:
+            path = temporary / f"{one.row:05}.png"
+            plot_attention(one.weights, one.source_tokens, one.target_tokens, path)
+        write_attention(
+            temporary / "weights.csv",
+            ((one.row, one.source_tokens, one.target_tokens, one.weights) for one in maps),
+        )

@@ -1,0 +1,1 @@
+"""Exported subgraphs joined to one ONNX graph."""

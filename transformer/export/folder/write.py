@@ -1,0 +1,134 @@
+"""A trained model as a folder that translates."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import onnx
+
+from transformer.export.config import ExportConfig, Precision
+from transformer.export.folder.card import CARD, GRAPHS, README, Provenance, describe, write_readme
+from transformer.export.graph import build_graphs, serialize, with_logits
+from transformer.export.shortlist.choose import Shortlist
+from transformer.export.verification.gate import Verdict, find_problems
+from transformer.export.verification.parity import (
+    Reference,
+    TestSet,
+    Trial,
+    compare,
+    translate_by_pytorch,
+)
+from transformer.export.verification.report import write_reports
+from transformer.files import atomic_folder, sha256_file, write_json
+from transformer.model.transformer import Transformer
+from transformer.search.beam import SpecialIds
+from transformer.search.config import SearchConfig
+from transformer.serving.session import open_session
+
+
+def export_translator(
+    folder: Path,
+    reports: Path,
+    model: Transformer,
+    *,
+    tokenizer_files: Mapping[str, Path],
+    provenance: Provenance,
+    test: TestSet,
+    search: SearchConfig,
+    config: ExportConfig,
+    shortlist: Shortlist | None = None,
+) -> tuple[Reference, list[Verdict]]:
+    """Writes graphs, tokenizers and card to `folder`, once the graphs have proved themselves.
+
+    They do so on the CPU; float16 on CUDA where it works here, else card and reports say that it
+    was the CPU.
+
+    What stood at `folder` is removed first: no older translator survives a failure. A float32
+    graph that fails leaves no translator; another one that fails is not in the folder, and the
+    card says why. `reports` gets export.json, differences.json, parity.csv and parity.png, after
+    a failed comparison too.
+
+    Args:
+        folder: such as models/translator.
+        reports: a folder.
+        model: on the CPU, in evaluation mode.
+        tokenizer_files: by the names under which they are copied.
+        provenance: what the card tells besides.
+        test: what graphs and PyTorch all translate.
+        search: the search's defaults, with which they do.
+        config: form, precisions and tolerances.
+        shortlist: as `config.shortlist` asks for, see `transformer.export.shortlist.choose`.
+
+    Returns:
+        PyTorch's translations, and each graph's verdict, in the order of `config.precisions`.
+
+    Raises:
+        ValueError: the float32 graph strays from PyTorch by more than `config` allows.
+    """
+    marks = provenance.special_ids["target"]
+    trial = Trial(
+        model,
+        test,
+        search,
+        source_pad=provenance.special_ids["source"]["pad"],
+        special=SpecialIds(pad=marks["pad"], bos=marks["bos"], eos=marks["eos"]),
+    )
+    if shortlist is None:
+        config = config.model_copy(update={"shortlist": None})
+    shutil.rmtree(folder, ignore_errors=True)
+    reference = translate_by_pytorch(trial)
+    with atomic_folder(folder) as temporary:
+        graphs = build_graphs(
+            model,
+            source_pad=trial.source_pad,
+            special=trial.special,
+            attention=config.attention,
+            precisions=config.precisions,
+            shortlist=shortlist,
+        )
+        verdicts: list[Verdict] = []
+        for precision in config.precisions:
+            path = temporary / GRAPHS[precision]
+            verdicts.append(_try(graphs[precision], path, trial, reference, precision, config))
+            if not verdicts[0].passed:
+                break
+        write_reports(reports, reference, verdicts, config)
+        _check(verdicts[0], reports)
+        for name, path in tokenizer_files.items():
+            shutil.copyfile(path, temporary / name)
+        files = {path.name: sha256_file(path) for path in sorted(temporary.iterdir())}
+        card = describe(model, provenance, search, config, reference, verdicts, files)
+        write_json(temporary / CARD, card)
+        (temporary / README).write_text(write_readme(card), encoding="utf-8")
+    return reference, verdicts
+
+
+def _try(
+    graph: onnx.ModelProto,
+    path: Path,
+    trial: Trial,
+    reference: Reference,
+    precision: Precision,
+    config: ExportConfig,
+) -> Verdict:
+    # The file stays if it passes.
+    path.write_bytes(serialize(graph))
+    # float16 is judged by the kernels that will serve it, where they are to be had.
+    session, provider = open_session(path, "auto" if precision == "float16" else "cpu", None)
+    shown, _ = open_session(serialize(with_logits(graph)), provider, None)
+    parity = compare(trial, reference, precision, session, shown, config.near_tie_margin)
+    problems = find_problems(parity, reference, config)
+    verdict = Verdict(parity, path.stat().st_size, problems, provider)
+    if not verdict.passed:
+        path.unlink()
+    return verdict
+
+
+def _check(verdict: Verdict, reports: Path) -> None:
+    if not verdict.passed:
+        raise ValueError(
+            "the exported translator strays from PyTorch, so none was left behind:\n  "
+            + "\n  ".join(verdict.problems)
+            + f"\n{reports}/differences.json lists each sentence; if the differences are rounding "
+            "of a large model, raise the tolerance, else report a bug"
+        )

@@ -1,0 +1,1 @@
+"""The exported graphs held against PyTorch."""

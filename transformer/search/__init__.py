@@ -1,0 +1,1 @@
+"""Search: greedy and beam as pure tensor steps."""
