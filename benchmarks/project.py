@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from transformer.search.config import SearchConfig
+
 from benchmarks.engines import Marks
 from benchmarks.protocol import Work
 from benchmarks.sampling import few, length_batches, spread
@@ -14,7 +16,6 @@ from transformer.export.config import ExportConfig
 from transformer.export.shortlist.choose import Shortlist, make_shortlist
 from transformer.model.checkpoint import CheckpointInfo, load_with_tokenizers
 from transformer.model.transformer import Transformer
-from transformer.search.config import SearchConfig
 from transformer.text.clean_config import CleanConfig
 from transformer.text.heldout import encode_sources, read_heldout
 from transformer.text.ids import load_ids

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from transformer.search.config import SearchConfig
 
 from benchmarks.quality_table import QualityRun, Score
 from benchmarks.training_plain import PlainLoop
@@ -16,7 +17,6 @@ from transformer.evaluation.scores import score_bleu
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.search.beam import SpecialIds
-from transformer.search.config import SearchConfig
 from transformer.search.corpus import decode_corpus
 from transformer.text.heldout import encode_sources, read_heldout
 from transformer.text.ids import Ids, load_ids

@@ -9,7 +9,7 @@ from transformer.evaluation.config import EvaluateConfig
 from transformer.export.config import ExportConfig
 from transformer.model.config import ModelConfig
 from transformer.pretraining.config import PretrainConfig
-from transformer.search.config import SearchConfig
+from transformer.search.options import SearchConfig
 from transformer.text.clean_config import CleanConfig
 from transformer.text.corpus_config import CorpusConfig
 from transformer.text.tokenize_config import TokenizeConfig

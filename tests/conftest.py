@@ -1,11 +1,33 @@
 """Fixtures that tests of several parts share."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+@pytest.fixture(scope="session")
+def make_options() -> Callable[..., Any]:
+    """Makes the options of a search; keyword arguments replace the usual ones."""
+
+    def make(**changes: Any) -> Any:
+        from transformer.search.options import SearchOptions
+
+        values = {
+            "beam_size": 4,
+            "num_best": 1,
+            "length_penalty": 0.6,
+            "patience": math.inf,
+            "max_length_factor": 2.0,
+            "max_length_extra": 10,
+            "max_positions": 40,
+        }
+        return SearchOptions(**(values | changes))
+
+    return make
 
 
 @pytest.fixture(scope="session")

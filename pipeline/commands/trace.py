@@ -21,7 +21,6 @@ def make_tracer(translator: Path) -> Callable[[str], str]:
     """
     from transformer.evaluation.trace import describe_trace, trace_greedy
     from transformer.model.checkpoint import load_with_tokenizers, model_hash
-    from transformer.search.beam import SpecialIds
     from transformer.serving.card import load_card
     from transformer.text.normalize import normalize
 
@@ -31,7 +30,7 @@ def make_tracer(translator: Path) -> Callable[[str], str]:
             f"--trace reads {CHECKPOINT}, but {translator} was made from another model; export it "
             "again with `dvc repro`, or leave --model out"
         )
-    model, _, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER)
+    model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER)
     source, target = tokenizers.source, tokenizers.target
 
     def trace(text: str) -> str:
@@ -50,7 +49,7 @@ def make_tracer(translator: Path) -> Callable[[str], str]:
             ids,
             max_length=min(limit, card.max_target_tokens),
             num_candidates=NUM_CANDIDATES,
-            special=SpecialIds(target.pad_id, target.bos_id, target.eos_id),
+            special=info.target,
         )
         told = describe_trace(
             steps, source.pieces(ids), lambda id: target.pieces([id])[0], target.bos_id

@@ -10,6 +10,7 @@ PICTURED_LENGTHS = range(3, 26)
 
 def evaluate() -> None:
     """Translate the test set; score it against its raw references."""
+    from dataclasses import replace
     from functools import partial
 
     from pipeline.elsewhere.record import Recorder
@@ -25,9 +26,8 @@ def evaluate() -> None:
     )
     from transformer.files import write_json
     from transformer.model.checkpoint import load_with_tokenizers, model_hash
-    from transformer.search.beam import SpecialIds
-    from transformer.search.config import SearchConfig
     from transformer.search.corpus import decode_corpus
+    from transformer.search.options import SearchConfig
     from transformer.text.heldout import encode_sources, read_heldout
     from transformer.training.device import avoid_cudnn_attention, choose_device
 
@@ -37,25 +37,24 @@ def evaluate() -> None:
     device = choose_device(config.device, "evaluate")
     avoid_cudnn_attention()
     model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER, device)
-    search.check_vocabulary(info.target_vocab_size)
     target = tokenizers.target
     longest = info.model.max_positions
+    options = search.options(longest)
+    options.check_vocabulary(info.target_vocab_size)
     ids, num_truncated = encode_sources(tokenizers.source, test.sources, longest)
     source_lengths = [max(len(one) - 1, 0) for one in ids]
     decode = partial(
         decode_corpus,
         model,
         ids,
-        length_penalty=search.length_penalty,
-        patience=search.patience_factor,
-        max_length=partial(search.max_length, max_positions=longest),
-        num_best=1,
         batch_tokens=config.batch_tokens,
         source_pad=tokenizers.source.pad_id,
-        special=SpecialIds(target.pad_id, target.bos_id, target.eos_id),
+        special=info.target,
     )
-    found = [best for (best,) in decode(beam_size=search.beam_size)]
-    greedy = found if search.beam_size == 1 else [best for (best,) in decode(beam_size=1)]
+    found = [best for (best,) in decode(options)]
+    greedy = found
+    if options.beam_size > 1:
+        greedy = [best for (best,) in decode(replace(options, beam_size=1))]
 
     values, summary = write_evaluation(
         REPORTS,

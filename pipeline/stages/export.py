@@ -17,7 +17,7 @@ def export() -> None:
     from transformer.export.verification.report import list_metrics, summarize
     from transformer.files import write_json
     from transformer.model.checkpoint import load_with_tokenizers, model_hash
-    from transformer.search.config import SearchConfig
+    from transformer.search.options import SearchConfig
     from transformer.text.clean_config import CleanConfig
     from transformer.text.heldout import encode_sources, read_heldout
     from transformer.text.ids import load_ids
@@ -28,7 +28,7 @@ def export() -> None:
         ("search", SearchConfig), ("evaluate", EvaluateConfig), ("export", ExportConfig)
     )
     model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER)
-    search.check_vocabulary(info.target_vocab_size)
+    search.options(info.model.max_positions).check_vocabulary(info.target_vocab_size)
     manifest, test = read_manifest(RAW), read_heldout(RAW, CLEAN)
     sources, _ = encode_sources(tokenizers.source, test.sources, info.model.max_positions)
     shortlist = None

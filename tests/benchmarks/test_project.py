@@ -5,12 +5,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from transformer.search.config import SearchConfig
 
 from benchmarks.commands import Commands
 from benchmarks.environment import UnavailableError
 from benchmarks.project import ALL, Project, graph_file, plan_name, plan_work
 from benchmarks.variants import DEFAULTS, NAMES, Variant, file_bytes, list_variants
-from transformer.search.config import SearchConfig
 
 SEARCH = SearchConfig(
     beam_size=4, length_penalty=0.8, patience=2.0, max_length_factor=2.0, max_length_extra=1

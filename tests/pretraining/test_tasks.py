@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from transformer.pretraining.config import CausalModeling, MaskedModeling, SpanCorruption
-from transformer.pretraining.decoder import decode_alone
 from transformer.pretraining.span_corruption import Corruption, restore_spans
 from transformer.pretraining.tasks import Text, make_task
 from transformer.text.ids import IdsMeta
@@ -171,7 +170,7 @@ def test_causal_states_are_those_of_the_decoder_alone(model_config, model):
         assert target.tolist() == [*ids, SPECIAL.eos_id]
     batch, net = batch_of(task, [0, 1, 2, 3]), model(task)
     hidden = task.forward(net, batch)
-    states = decode_alone(net, batch.target)
+    states = net.decode(batch.target, None)
     lengths = task.ids.train.target_lengths[:4]
     expected = torch.cat([states[row, :length] for row, length in enumerate(lengths)])
     torch.testing.assert_close(hidden, expected)

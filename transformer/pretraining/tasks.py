@@ -17,7 +17,6 @@ from torch import Tensor
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.pretraining.config import CausalModeling, MaskedModeling, SpanCorruption
-from transformer.pretraining.decoder import decode_alone
 from transformer.pretraining.in_memory_dataset import MemoryPairs
 from transformer.pretraining.masking import mask_tokens
 from transformer.pretraining.next_sentence import pair_lines, share_answered_right
@@ -204,7 +203,7 @@ def _hidden_where_asked(model: Transformer, batch: Batch) -> Tensor:
 
 
 def _hidden_without_source(model: Transformer, batch: Batch) -> Tensor:
-    hidden = decode_alone(model, batch.target).flatten(0, 1)  # [B * T, D]
+    hidden = model.decode(batch.target, None).flatten(0, 1)  # [B * T, D]
     return hidden.index_select(0, batch.real_positions)
 
 

@@ -1,7 +1,6 @@
 """The translator's folder: whole and self-consistent, or not there."""
 
 import json
-import math
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,9 +9,8 @@ from transformer.export.config import ExportConfig
 from transformer.export.folder.card import Provenance
 from transformer.export.folder.write import export_translator
 from transformer.export.verification.parity import TestSet
-from transformer.search.beam import SpecialIds
-from transformer.search.config import SearchConfig
 from transformer.search.corpus import decode_corpus
+from transformer.search.options import SearchConfig
 from transformer.serving.card import load_card
 from transformer.serving.session import open_session
 from transformer.serving.translator import Translator
@@ -114,14 +112,10 @@ def test_folder_serves_what_pytorch_translates(export, model, tokenizers):
     expected = decode_corpus(
         model,
         encode(tokenizers),
-        beam_size=3,
-        length_penalty=0.6,
-        patience=math.inf,
-        max_length=lambda tokens: SEARCH.max_length(tokens, 24),
-        num_best=2,
+        SEARCH.options(24, num_best=2),
         batch_tokens=100,
         source_pad=0,
-        special=SpecialIds(pad=0, bos=2, eos=3),
+        special=tokenizers.target.special,
     )
     for ours, theirs in zip(found, expected, strict=True):
         texts = [tokenizers.target.decode(hypothesis.ids) for hypothesis in theirs]

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from transformer.export.assembly.assemble import OPSET
+from transformer.export.assemble import OPSET, OUTPUTS
 from transformer.export.config import ExportConfig, Precision
-from transformer.export.graph import INPUTS, OUTPUTS
+from transformer.export.graph import INPUTS
 from transformer.export.verification.gate import Verdict, choose_defaults
 from transformer.export.verification.parity import Reference
 from transformer.export.verification.report import measure
 from transformer.model.transformer import Transformer
-from transformer.search.config import SearchConfig
+from transformer.search.options import SearchConfig
 
 FORMAT = 3
 GRAPHS: dict[Precision, str] = {

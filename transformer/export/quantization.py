@@ -14,7 +14,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from transformer.export.assembly.graph_passes import GraphView, replaced
+from transformer.export.graph_passes import GraphView, replaced
 
 # Of an int8, kept symmetric.
 LARGEST = 127

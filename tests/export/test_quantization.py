@@ -1,15 +1,12 @@
 """Integer weights: as close as their eight bits allow, in one operator or in several."""
 
-import math
-
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from transformer.export.graph import serialize
-from transformer.export.quantize import quantize, transpose_weights
+from transformer.export.quantization import quantize, transpose_weights
 
 
 def float_graph(with_bias, size=16):
@@ -42,7 +39,9 @@ def run(graph):
     imports = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, opset_imports=imports, ir_version=10)
     onnx.checker.check_model(model)
-    session = onnxruntime.InferenceSession(serialize(model), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
     return session.run(None, {"ids": np.arange(20)})[0]
 
 
@@ -89,46 +88,33 @@ def test_products_of_two_activations_stay():
     assert quantize(transpose_weights(graph), "batched") == graph
 
 
+@pytest.fixture
+def by_graph(opener, make_options):
+    def run(graph, rows, **options):
+        return opener(graph).run(None, make_options(**options).graph_inputs(rows, 0))
+
+    return run
+
+
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_the_whole_graph_translates_alike_in_both_forms(
-    fused_graphs, portable_graphs, opener, beam_size
+    fused_graphs, portable_graphs, by_graph, beam_size
 ):
-    from transformer.export.verification.runtime import run_graph
-
     rows = [[4, 5, 6, 7, 3], [8, 3], [9, 9, 4, 3], [11, 10, 9, 8, 7, 6, 5, 4, 3]]
+    limit = {"max_length_factor": 0.0, "max_length_extra": 12}
     answers = [
-        run_graph(
-            opener(graphs["int8"]),
-            rows,
-            beam_size=beam_size,
-            length_penalty=0.6,
-            patience=math.inf,
-            max_lengths=[12] * 4,
-            num_best=1,
-            source_pad=0,
-        )
+        by_graph(graphs["int8"], rows, beam_size=beam_size, **limit)
         for graphs in (fused_graphs, portable_graphs)
     ]
     np.testing.assert_array_equal(answers[0][0], answers[1][0])
     np.testing.assert_allclose(answers[0][1], answers[1][1], atol=1e-2)
 
 
-def test_a_trained_model_keeps_its_answers_in_a_third_of_the_bytes(shared_graphs, opener):
-    from transformer.export.verification.runtime import run_graph
-
+def test_a_trained_model_keeps_its_answers_in_a_third_of_the_bytes(shared_graphs, by_graph):
     random = np.random.default_rng(1)
     rows = [[*random.integers(4, 20, 5).tolist(), 3] for _ in range(50)]
     answers = [
-        run_graph(
-            opener(shared_graphs[precision]),
-            rows,
-            beam_size=4,
-            length_penalty=1.0,
-            patience=math.inf,
-            max_lengths=[20] * 50,
-            num_best=1,
-            source_pad=0,
-        )
+        by_graph(shared_graphs[precision], rows, length_penalty=1.0)
         for precision in ("float32", "int8")
     ]
     width = min(answer[0].shape[2] for answer in answers)
