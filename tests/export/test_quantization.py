@@ -19,12 +19,12 @@ def float_graph(with_bias, size=16):
     bias = random.normal(size=12).astype(np.float32)
     product = "product" if with_bias else "sum"
     nodes = [
-        helper.make_node("Gather", ["tokens.weight", "ids"], ["x"]),
+        helper.make_node("Gather", ["embedding.tokens.weight", "ids"], ["x"]),
         helper.make_node("MatMul", ["x", "w"], [product]),
     ]
     if with_bias:
         nodes.append(helper.make_node("Add", ["product", "b"], ["sum"]))
-    held = {"tokens.weight": table, "w": weight} | ({"b": bias} if with_bias else {})
+    held = {"embedding.tokens.weight": table, "w": weight} | ({"b": bias} if with_bias else {})
     graph = helper.make_graph(
         nodes,
         "part",
@@ -69,7 +69,7 @@ def test_weights_become_integers_and_floats_go():
     weights = []
     for graph in graphs:
         held = {tensor.name: tensor for tensor in graph.initializer if len(tensor.dims) == 2}
-        assert set(held) == {"w.rows.int8", "tokens.weight.int8", "x.scales"}
+        assert set(held) == {"w.rows.int8", "embedding.tokens.weight.int8", "x.scales"}
         assert held["w.rows.int8"].data_type == TensorProto.INT8
         weights.append(held["w.rows.int8"].raw_data)
     assert weights[0] == weights[1]  # so that a file holds them once

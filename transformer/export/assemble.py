@@ -88,9 +88,11 @@ class _Assembly:
             look_up = [ir.node("Gather", [ids, found[0]], outputs=[results[0]])]
         if self._with_logits:
             axes = ("steps", "batch", "beams", "vocabulary")
-            logits = declared(Value("logits", torch.float32, axes))
-            found.append(logits)
-            results += [logits, *([scope["shortlist.ids"]] if signatures.shortlist else [])]
+            found.append(declared(Value("logits", torch.float32, axes)))
+            results.append(found[-1])
+            for value in signatures.shortlist[:1]:  # its ids
+                declare_output(scope[value.name], value, ())
+                results.append(scope[value.name])
         search = ir.node(
             "If",
             [is_alone.outputs[0]],

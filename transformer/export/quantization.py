@@ -19,7 +19,7 @@ from transformer.export.graph_passes import GraphView, replaced
 # Of an int8, kept symmetric.
 LARGEST = 127
 # The ends of the names of token embeddings; one that is tied goes by its other name.
-EMBEDDINGS = ("tokens.weight", "output_projection.weight")
+EMBEDDINGS = ("embedding.tokens.weight", "output_projection.weight")
 
 
 # Values of an input that share a scale in `MatMulNBits`; the most that is quick, and the least.
