@@ -157,10 +157,10 @@ class Translator:
         """
         if isinstance(texts, str):
             raise ValueError("texts must be a list of texts, not one text; write [text]")
-        beam_size = self.card.beam_size if beam_size is None else beam_size
+        beam_size = self.card.search.beam_size if beam_size is None else beam_size
         ranking = Ranking(
-            self.card.length_penalty if length_penalty is None else length_penalty,
-            self.card.patience if patience is None else patience,
+            self.card.search.length_penalty if length_penalty is None else length_penalty,
+            self.card.search.patience_factor if patience is None else patience,
         )
         self._check_options(beam_size, num_best, ranking)
         pieces = self._encode(texts, num_best)
@@ -196,7 +196,7 @@ class Translator:
             return list(pool.map(function, items))
 
     def _check_options(self, beam_size: int, num_best: int, ranking: Ranking) -> None:
-        largest = self.card.target_vocab_size // 2
+        largest = self.card.model.target_vocab_size // 2
         if not 1 <= beam_size <= largest:
             raise ValueError(f"beam_size = {beam_size}: must be from 1 to {largest}")
         if not 1 <= num_best <= beam_size:
@@ -232,7 +232,7 @@ class Translator:
             raise UntranslatableError(
                 index, f"not valid Unicode: {error}; convert it to UTF-8"
             ) from None
-        return normalize(text, **self.card.source_normalization)
+        return normalize(text, **dict(self.card.normalization.source))
 
     def _split(self, index: int, text: str, num_tokens: int, num_best: int) -> list[list[int]]:
         # The text as it came: normalisation may have taken the punctuation that ends a sentence.
@@ -268,20 +268,17 @@ class Translator:
         source = np.full((len(rows), max(lengths)), self._tokenizers.source.pad_id, dtype=np.int64)
         for row, ids in enumerate(rows):
             source[row, : len(ids)] = ids
-        limits = [
-            math.floor(card.max_length_factor * length) + card.max_length_extra
-            for length in lengths
-        ]
+        limits = [card.search.max_length(length, card.max_target_tokens) for length in lengths]
         inputs: dict[str, Any] = {
             "source": source,  # [B, S]
-            "max_length": np.minimum(np.array(limits, dtype=np.int64), card.max_target_tokens),
+            "max_length": np.array(limits, dtype=np.int64),  # [B]
             "length_penalty": np.array(ranking.length_penalty, dtype=np.float32),
             "patience": np.array(ranking.patience, dtype=np.float32),
             "beam_size": np.array(beam_size, dtype=np.int64),
             "num_best": np.array(num_best, dtype=np.int64),
         }
         target, scores, target_lengths = self._session.run(
-            ["target", "scores", "lengths"], {name: inputs[name] for name in card.graph_inputs}
+            ["target", "scores", "lengths"], {name: inputs[name] for name in card.interface.inputs}
         )  # [B, N, T], [B, N], [B, N]
         answers = []
         for row in range(len(rows)):

@@ -7,13 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from transformer.export.config import ExportConfig
-from transformer.export.folder.card import Provenance
 from transformer.export.folder.write import export_translator
 from transformer.export.verification.parity import TestSet
 from transformer.search.beam import SpecialIds
 from transformer.search.config import SearchConfig
 from transformer.search.corpus import decode_corpus
-from transformer.serving.card import load_card
+from transformer.serving.card import Corpus, Normalization, Provenance, load_card
 from transformer.serving.session import open_session
 from transformer.serving.translator import Translator
 from transformer.text.special_tokens import SPECIAL_TOKENS
@@ -73,16 +72,12 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
                 source_language="fr",
                 target_language="en",
                 special_ids={"source": ids, "target": ids},
-                normalization={"source": plain | {"lowercase": True}, "target": plain},
+                normalization=Normalization(source=plain | {"lowercase": True}, target=plain),
                 tokenizer_sha256=tokenizers.sha256,
                 model_hash="0" * 64,
-                corpus={
-                    "name": "toy",
-                    "license": "CC0-1.0",
-                    "origin": "here",
-                    "revision": None,
-                    "sha256": {},
-                },
+                corpus=Corpus(
+                    name="toy", license="CC0-1.0", origin="here", revision=None, sha256={}
+                ),
             ),
             test=TestSet(
                 sources=encode(tokenizers),
@@ -132,7 +127,7 @@ def test_folder_serves_what_pytorch_translates(export, model, tokenizers):
 
 def test_card_and_page_tell_what_is_there(export):
     folder = export()
-    assert load_card(folder).source_normalization["lowercase"]
+    assert load_card(folder).normalization.source.lowercase
     card = json.loads((folder / "translator.json").read_text())
     page = (folder / "README.md").read_text()
     listed = {*card["files"], "translator.json", "README.md"}

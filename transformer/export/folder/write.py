@@ -7,7 +7,7 @@ from pathlib import Path
 import onnx
 
 from transformer.export.config import ExportConfig, Precision
-from transformer.export.folder.card import CARD, GRAPHS, README, Provenance, describe, write_readme
+from transformer.export.folder.card import GRAPHS, README, make_card, write_readme
 from transformer.export.graph import build_graphs, serialize, with_logits
 from transformer.export.shortlist.choose import Shortlist
 from transformer.export.verification.gate import Verdict, find_problems
@@ -23,6 +23,7 @@ from transformer.files import atomic_folder, sha256_file, write_json
 from transformer.model.transformer import Transformer
 from transformer.search.beam import SpecialIds
 from transformer.search.config import SearchConfig
+from transformer.serving.card import CARD, Provenance
 from transformer.serving.session import open_session
 
 
@@ -65,13 +66,13 @@ def export_translator(
     Raises:
         ValueError: the float32 graph strays from PyTorch by more than `config` allows.
     """
-    marks = provenance.special_ids["target"]
+    special = provenance.special_ids["target"]
     trial = Trial(
         model,
         test,
         search,
         source_pad=provenance.special_ids["source"]["pad"],
-        special=SpecialIds(pad=marks["pad"], bos=marks["bos"], eos=marks["eos"]),
+        special=SpecialIds(pad=special["pad"], bos=special["bos"], eos=special["eos"]),
     )
     if shortlist is None:
         config = config.model_copy(update={"shortlist": None})
@@ -97,8 +98,8 @@ def export_translator(
         for name, path in tokenizer_files.items():
             shutil.copyfile(path, temporary / name)
         files = {path.name: sha256_file(path) for path in sorted(temporary.iterdir())}
-        card = describe(model, provenance, search, config, reference, verdicts, files)
-        write_json(temporary / CARD, card)
+        card = make_card(model, provenance, search, config, reference, verdicts, files)
+        write_json(temporary / CARD, card.model_dump())
         (temporary / README).write_text(write_readme(card), encoding="utf-8")
     return reference, verdicts
 
