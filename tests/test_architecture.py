@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 DVC = YAML(typ="safe", pure=True).load((ROOT / "dvc.yaml").read_text())
 STAGES = list(DVC["stages"])
 
-# Who may import whom, besides itself and transformer/{allocator,config,files}.py.
+# Who may import whom, besides itself and transformer/{allocator,batches,config,files}.py.
 ALLOWED = {
     "model": {"text"},
     "text": set(),
@@ -25,7 +25,7 @@ ALLOWED = {
     "pretraining": {"model", "text", "training"},
     "export": {"evaluation", "model", "search", "serving", "text"},
 }
-SHARED = {"allocator", "config", "files"}
+SHARED = {"allocator", "batches", "config", "files"}
 # Light enough for all: what a translator's card says of its search.
 SHARED_SECTIONS = {Path("transformer/search/config.py")}
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from transformer.search.config import SearchConfig
-from transformer.search.corpus import decode_corpus, length_batches
+from transformer.search.corpus import decode_corpus
 
 CONFIG = SearchConfig(
     beam_size=3, length_penalty=0.6, patience=2.0, max_length_factor=1.5, max_length_extra=4
@@ -72,15 +72,6 @@ def test_vocabulary_too_small_for_num_best_gives_fewer(model_maker, special):
         special=special,
     )
     assert sorted(hypothesis.ids for hypothesis in answers[0]) == [[2], [3], [4]]
-
-
-def test_length_batches_hold_every_row_once_within_the_budget():
-    lengths = [len(ids) for ids in some_sources(50)] + [70]
-    batches = list(length_batches(lengths, 30))
-    assert sorted(row for batch in batches for row in batch) == list(range(51))
-    assert all(len(b) == 1 or len(b) * max(lengths[r] for r in b) <= 30 for b in batches)
-    longest = [max(lengths[row] for row in batch) for batch in batches]
-    assert longest == sorted(longest, reverse=True)
 
 
 def test_maximum_length_grows_with_the_source_up_to_the_positions():

@@ -1,10 +1,11 @@
 """Translation of a whole corpus of token ids: sorted, batched, put back in order."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
 
+from transformer.batches import length_batches
 from transformer.model.transformer import Transformer
 from transformer.search.beam import SpecialIds
 from transformer.search.decode import search
@@ -78,19 +79,3 @@ def decode_corpus(
                 if score > -torch.inf
             ]
     return results
-
-
-def length_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
-    """Indices in batches of similar length, longest first.
-
-    Rows times the longest length in a batch stay within `max_tokens`; a batch has one row at least.
-    """
-    order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
-    batch: list[int] = []
-    for index in order:
-        if batch and (len(batch) + 1) * lengths[batch[0]] > max_tokens:
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from transformer.serving.batches import plan_batches
+from transformer.batches import length_batches
 from transformer.serving.card import load_card, verify_graph
 from transformer.serving.int8_probe import saturates
 from transformer.serving.session import Provider, count_threads, expect_provider, open_session
@@ -21,6 +21,8 @@ from transformer.text.tokenizer import TokenizerPair
 # Source slots times beams in one run of the graph. On the CPU more of them gain nothing, and fewer
 # leave batches for the other cores.
 MAX_SLOTS = {"cpu": 1024, "cuda": 16384}
+# Rows of fewer tokens cost as much as this many: the decoder's work doesn't shrink with them.
+MIN_LENGTH = 16
 SATURATION = (
     "int8 products saturate on this processor, which has no VNNI instructions: translations may be "
     "worse than the card says; precision = 'float32' is exact"
@@ -168,7 +170,7 @@ class Translator:
         translations: list[list[Translation]] = [[]] * len(rows)
         # What is a batch depends on the texts alone: in int8 it can move scores a little.
         max_slots = MAX_SLOTS[self.provider] // beam_size
-        batches = plan_batches([len(ids) for ids in rows], max_slots)
+        batches = length_batches([len(ids) for ids in rows], max_slots, MIN_LENGTH)
 
         def run(batch: list[int]) -> list[list[Translation]]:
             return self._run([rows[row] for row in batch], beam_size, num_best, ranking)

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from transformer.search.corpus import Hypothesis, length_batches
+from transformer.batches import length_batches
+from transformer.search.corpus import Hypothesis
 
 
 def run_graph(

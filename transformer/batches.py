@@ -1,18 +1,16 @@
-"""Batches of sentences of like length."""
+"""Batches of sequences of like length."""
 
 from collections.abc import Sequence
 
-# Rows of fewer tokens cost as much as this many: the decoder's work doesn't shrink with them.
-MIN_LENGTH = 16
 
-
-def plan_batches(lengths: Sequence[int], max_slots: int) -> list[list[int]]:
+def length_batches(lengths: Sequence[int], max_tokens: int, min_length: int = 1) -> list[list[int]]:
     """Groups indices so that little is padding: longest first, equal lengths in their order.
 
     Args:
         lengths: of each row, in tokens.
-        max_slots: rows times the longest row's length, at most. A row that is longer by itself
+        max_tokens: rows times the longest row's length, at most. A row that is longer by itself
             makes a batch of one.
+        min_length: a row that is shorter counts as one of this length.
 
     Returns:
         Batches of indices into `lengths`; each index stands in exactly one.
@@ -22,7 +20,7 @@ def plan_batches(lengths: Sequence[int], max_slots: int) -> list[list[int]]:
     for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
         if room == 0:
             batches.append([])
-            room = max(1, max_slots // max(MIN_LENGTH, lengths[index]))
+            room = max(1, max_tokens // max(min_length, lengths[index]))
         batches[-1].append(index)
         room -= 1
     return batches
