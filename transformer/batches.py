@@ -1,6 +1,17 @@
-"""Batches of sequences of like length."""
+"""A series cut into batches."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+
+def batched(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    """Items in lists of `size`, in their order; the last list may be shorter."""
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch
 
 
 def length_batches(lengths: Sequence[int], max_tokens: int, min_length: int = 1) -> list[list[int]]:

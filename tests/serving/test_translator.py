@@ -89,7 +89,7 @@ def test_sentences_are_joined_without_spaces_where_the_language_has_none(make_tr
 
 
 def test_a_text_of_the_very_limit_is_not_split(translator):
-    text = "un . un . un . un"  # with the end mark 8 tokens
+    text = "un . un . un . un"  # with the end token 8 tokens
     assert texts_of(translator.translate([text])) == [text.upper()]
 
 

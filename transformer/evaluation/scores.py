@@ -171,7 +171,7 @@ def score_by_length(
     Args:
         hypotheses: plain text, one per sentence.
         references: plain text, aligned with `hypotheses`.
-        source_lengths: in tokens without the end mark, aligned with `hypotheses`.
+        source_lengths: in tokens without the end token, aligned with `hypotheses`.
         length_bins: rising upper edges, inclusive; one more group takes what is longer.
         bleu_tokenizer: sacreBLEU's name of a tokenisation.
 

@@ -97,7 +97,7 @@ class Provenance(Section):
 
 
 class Card(Provenance):
-    """All of translator.json. Lengths are in tokens with the end mark."""
+    """All of translator.json. Lengths are in tokens with the end token."""
 
     format: int
     # The search's defaults.

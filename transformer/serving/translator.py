@@ -215,14 +215,14 @@ class Translator:
             )
 
     def _encode(self, texts: Sequence[str], num_best: int) -> list[list[list[int]]]:
-        # Per text its pieces as ids with the end mark: none if empty, several if it was split.
+        # Per text its pieces as ids with the end token: none if empty, several if it was split.
         cleaned = [self._normalize(index, text) for index, text in enumerate(texts)]
         places = [index for index, text in enumerate(cleaned) if text]
         pieces: list[list[list[int]]] = [[] for _ in texts]
         encoded = self._encode_batch([cleaned[index] for index in places])
         for index, ids in zip(places, encoded, strict=True):
             if len(ids) <= self.card.max_source_tokens:
-                pieces[index] = [ids] if len(ids) > 1 else []  # the end mark alone is no text
+                pieces[index] = [ids] if len(ids) > 1 else []  # the end token alone is no text
             else:
                 pieces[index] = self._split(index, texts[index], len(ids), num_best)
         return pieces

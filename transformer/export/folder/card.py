@@ -112,7 +112,7 @@ that a translator needs is in this folder: `python -m pipeline translate --model
 | width | {config["d_model"]}, feed-forward {config["d_ff"]}, {config["num_heads"]} heads |
 | vocabulary | {model.source_vocab_size:,} source, {model.target_vocab_size:,} target tokens |
 | normalisation besides Unicode and spaces | {normalization} |
-| longest input | {card.max_source_tokens} tokens, end mark included |
+| longest input | {card.max_source_tokens} tokens, end token included |
 | search | beam {search.beam_size}, length penalty {search.length_penalty}, {patience} |
 | graphs | opset {card.interface.opset}, {card.interface.attention} attention |
 | int8 chooses among | {shortlist} |
