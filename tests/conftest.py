@@ -97,7 +97,7 @@ def make_translator(tmp_path: Path) -> Callable[..., Path]:
         (folder / "translator.onnx").write_bytes(_copying_graph(pair.source.pad_id))
         (folder / "translator.int8.onnx").write_bytes(_copying_graph(pair.source.pad_id))
         side = {"lowercase": True, "strip_punctuation": False}
-        ids = {"pad": 0, "unk": 1, "bos": 2, "eos": 3}
+        ids = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
         graph = {
             "passed": True,
             "problems": [],

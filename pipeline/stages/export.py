@@ -17,7 +17,7 @@ def export() -> None:
     from transformer.files import write_json
     from transformer.model.checkpoint import load_with_tokenizers, model_hash
     from transformer.search.config import SearchConfig
-    from transformer.serving.card import Corpus, Normalization, Provenance
+    from transformer.serving.card import Corpus, Normalization, Provenance, SideSpecialIds
     from transformer.text.clean_config import CleanConfig
     from transformer.text.heldout import encode_sources, read_heldout
     from transformer.text.ids import load_ids
@@ -49,10 +49,7 @@ def export() -> None:
         provenance=Provenance(
             source_language=manifest.source_language,
             target_language=manifest.target_language,
-            special_ids={
-                side: {name.removesuffix("_id"): id for name, id in ids._asdict().items()}
-                for side, ids in (("source", info.source), ("target", info.target))
-            },
+            special_ids=SideSpecialIds(source=info.source, target=info.target),
             normalization=Normalization(source=clean.source, target=clean.target),
             tokenizer_sha256=tokenizers.sha256,
             model_hash=model_hash(CHECKPOINT),

@@ -4,14 +4,15 @@ A change of what it holds raises `FORMAT`.
 """
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import PlainSerializer, model_validator
 
 from transformer.config import ConfigError, Section, parse_section
 from transformer.files import read_json, sha256_file
 from transformer.search.config import SearchConfig
 from transformer.text.clean_config import NormalizationConfig
+from transformer.text.special_tokens import SpecialIds
 
 CARD = "translator.json"
 FORMAT = 4
@@ -83,13 +84,22 @@ class Normalization(Section):
     target: NormalizationConfig
 
 
+_SpecialIds = Annotated[SpecialIds, PlainSerializer(SpecialIds._asdict)]
+
+
+class SideSpecialIds(Section):
+    """The special tokens of each side's vocabulary."""
+
+    source: _SpecialIds
+    target: _SpecialIds
+
+
 class Provenance(Section):
     """What a translator's folder tells of its origin, and needs for its use."""
 
     source_language: str
     target_language: str
-    # Per side, source and target: pad, bos, eos and unk.
-    special_ids: dict[str, dict[str, int]]
+    special_ids: SideSpecialIds
     normalization: Normalization
     tokenizer_sha256: str
     model_hash: str

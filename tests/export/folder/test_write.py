@@ -12,7 +12,13 @@ from transformer.export.verification.parity import TestSet
 from transformer.search.beam import SpecialIds
 from transformer.search.config import SearchConfig
 from transformer.search.corpus import decode_corpus
-from transformer.serving.card import Corpus, Normalization, Provenance, load_card
+from transformer.serving.card import (
+    Corpus,
+    Normalization,
+    Provenance,
+    SideSpecialIds,
+    load_card,
+)
 from transformer.serving.session import open_session
 from transformer.serving.translator import Translator
 from transformer.text.special_tokens import SPECIAL_TOKENS
@@ -59,7 +65,7 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
             "near_tie_margin": None,
             "max_bleu_loss": 100.0,
         }
-        ids = {"pad": 0, "unk": 1, "bos": 2, "eos": 3}
+        ids = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
         plain = {"lowercase": False, "strip_punctuation": False}
         export_translator(
             tmp_path / name,
@@ -71,7 +77,7 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
             provenance=Provenance(
                 source_language="fr",
                 target_language="en",
-                special_ids={"source": ids, "target": ids},
+                special_ids=SideSpecialIds(source=ids, target=ids),
                 normalization=Normalization(source=plain | {"lowercase": True}, target=plain),
                 tokenizer_sha256=tokenizers.sha256,
                 model_hash="0" * 64,

@@ -66,13 +66,13 @@ def export_translator(
     Raises:
         ValueError: the float32 graph strays from PyTorch by more than `config` allows.
     """
-    special = provenance.special_ids["target"]
+    special = provenance.special_ids
     trial = Trial(
         model,
         test,
         search,
-        source_pad=provenance.special_ids["source"]["pad"],
-        special=SpecialIds(pad=special["pad"], bos=special["bos"], eos=special["eos"]),
+        source_pad=special.source.pad_id,
+        special=SpecialIds(special.target.pad_id, special.target.bos_id, special.target.eos_id),
     )
     if shortlist is None:
         config = config.model_copy(update={"shortlist": None})
