@@ -12,8 +12,7 @@ from transformer.pretraining.config import PretrainConfig
 from transformer.search.options import SearchConfig
 from transformer.text.clean_config import CleanConfig
 from transformer.text.corpus_config import CorpusConfig
-from transformer.text.tokenize_config import TokenizeConfig
-from transformer.text.vocab_config import VocabConfig
+from transformer.text.vocab_config import TokenizeConfig, VocabConfig
 from transformer.training.config import TrainConfig
 
 SECTIONS: dict[str, Any] = {

@@ -34,7 +34,7 @@ def make_tracer(translator: Path) -> Callable[[str], str]:
     source, target = tokenizers.source, tokenizers.target
 
     def trace(text: str) -> str:
-        ids = source.encode(normalize(text, **card.source_normalization))
+        ids = source.encode(normalize(text, **dict(card.normalization.source)))
         if not ids:
             return "nothing to translate"
         if len(ids) >= card.max_source_tokens:
@@ -43,11 +43,10 @@ def make_tracer(translator: Path) -> Callable[[str], str]:
                 f"end mark; this text has {len(ids) + 1}: shorten it"
             )
         ids = [*ids, source.eos_id]
-        limit = int(card.max_length_factor * len(ids)) + card.max_length_extra
         steps = trace_greedy(
             model,
             ids,
-            max_length=min(limit, card.max_target_tokens),
+            max_length=card.search.options(card.max_target_tokens).max_length(len(ids)),
             num_candidates=NUM_CANDIDATES,
             special=info.target,
         )

@@ -10,7 +10,6 @@ def export() -> None:
     from pipeline.tracking.translation import track_export
     from transformer.evaluation.config import EvaluateConfig
     from transformer.export.config import ExportConfig
-    from transformer.export.folder.card import Provenance
     from transformer.export.folder.write import export_translator
     from transformer.export.shortlist.choose import make_shortlist
     from transformer.export.verification.parity import TestSet
@@ -18,6 +17,7 @@ def export() -> None:
     from transformer.files import write_json
     from transformer.model.checkpoint import load_with_tokenizers, model_hash
     from transformer.search.options import SearchConfig
+    from transformer.serving.card import Corpus, Normalization, Provenance, SideSpecialIds
     from transformer.text.clean_config import CleanConfig
     from transformer.text.heldout import encode_sources, read_heldout
     from transformer.text.ids import load_ids
@@ -49,23 +49,17 @@ def export() -> None:
         provenance=Provenance(
             source_language=manifest.source_language,
             target_language=manifest.target_language,
-            special_ids={
-                side: {name.removesuffix("_id"): id for name, id in ids._asdict().items()}
-                for side, ids in (("source", info.source), ("target", info.target))
-            },
-            normalization={
-                "source": clean.source.model_dump(),
-                "target": clean.target.model_dump(),
-            },
+            special_ids=SideSpecialIds(source=info.source, target=info.target),
+            normalization=Normalization(source=clean.source, target=clean.target),
             tokenizer_sha256=tokenizers.sha256,
             model_hash=model_hash(CHECKPOINT),
-            corpus={
-                "name": manifest.name,
-                "license": manifest.license,
-                "origin": manifest.origin,
-                "revision": manifest.revision,
-                "sha256": dict(manifest.sha256),
-            },
+            corpus=Corpus(
+                name=manifest.name,
+                license=manifest.license,
+                origin=manifest.origin,
+                revision=manifest.revision,
+                sha256=dict(manifest.sha256),
+            ),
         ),
         test=TestSet(
             sources=sources,

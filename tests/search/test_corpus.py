@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from transformer.search.corpus import decode_corpus, length_batches
+from transformer.search.corpus import decode_corpus
 
 
 @pytest.fixture
@@ -53,15 +53,6 @@ def test_vocabulary_too_small_for_num_best_gives_fewer(model_maker, decode):
     limit = {"max_length_factor": 0.0, "max_length_extra": 1}
     answers = decode(model, [[4, 2]], 100, beam_size=9, num_best=9, **limit)
     assert sorted(hypothesis.ids for hypothesis in answers[0]) == [[2], [3], [4]]
-
-
-def test_length_batches_hold_every_row_once_within_the_budget():
-    lengths = [len(ids) for ids in some_sources(50)] + [70]
-    batches = list(length_batches(lengths, 30))
-    assert sorted(row for batch in batches for row in batch) == list(range(51))
-    assert all(len(b) == 1 or len(b) * max(lengths[r] for r in b) <= 30 for b in batches)
-    longest = [max(lengths[row] for row in batch) for batch in batches]
-    assert longest == sorted(longest, reverse=True)
 
 
 def test_maximum_length_grows_with_the_source_up_to_the_positions(make_options):

@@ -24,7 +24,7 @@ class TranslatedTest:
     """A test set with its translations; all sequences are aligned."""
 
     sources: Sequence[str]
-    # In tokens, without end mark.
+    # In tokens, without end token.
     source_lengths: Sequence[int]
     # As the corpus has them, untouched.
     references: Sequence[str]
@@ -36,7 +36,7 @@ class TranslatedTest:
     greedy_translations: Sequence[str]
     # Sources that were too long for the model, and lost their end.
     num_truncated_sources: int
-    # Translations that reached the longest length allowed before an end mark.
+    # Translations that reached the longest length allowed before an end token.
     num_cut_translations: int
 
 

@@ -1,11 +1,12 @@
 """Translation of a whole corpus of token ids: sorted, batched, put back in order."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 
+from transformer.batches import length_batches
 from transformer.model.transformer import Transformer
 from transformer.search.decode import search
 from transformer.search.options import SearchOptions
@@ -67,19 +68,3 @@ def hypotheses(
         for ids, score, length in zip(targets, scores, lengths, strict=True)
         if score > -math.inf
     ]
-
-
-def length_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
-    """Indices in batches of similar length, longest first.
-
-    Rows times the longest length in a batch stay within `max_tokens`; a batch has one row at least.
-    """
-    order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
-    batch: list[int] = []
-    for index in order:
-        if batch and (len(batch) + 1) * lengths[batch[0]] > max_tokens:
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch

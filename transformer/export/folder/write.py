@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from transformer.export.config import ExportConfig, Precision
-from transformer.export.folder.card import CARD, GRAPHS, README, Provenance, describe, write_readme
+from transformer.export.folder.card import GRAPHS, README, make_card, write_readme
 from transformer.export.graph import Graph, build_graphs, serialize
 from transformer.export.shortlist.choose import Shortlist
 from transformer.export.verification.gate import Verdict, find_problems
@@ -20,8 +20,8 @@ from transformer.export.verification.report import write_reports
 from transformer.files import atomic_folder, sha256_file, write_json
 from transformer.model.transformer import Transformer
 from transformer.search.options import SearchConfig
+from transformer.serving.card import CARD, Provenance
 from transformer.serving.session import open_session
-from transformer.text.special_tokens import SpecialIds
 
 
 def export_translator(
@@ -63,13 +63,13 @@ def export_translator(
     Raises:
         ValueError: the float32 graph strays from PyTorch by more than `config` allows.
     """
-    target = provenance.special_ids["target"]
+    special = provenance.special_ids
     trial = Trial(
         model,
         test,
         search.options(model.config.max_positions),
-        source_pad=provenance.special_ids["source"]["pad"],
-        special=SpecialIds(**{f"{name}_id": id for name, id in target.items()}),
+        source_pad=special.source.pad_id,
+        special=special.target,
     )
     if shortlist is None:
         config = config.model_copy(update={"shortlist": None})
@@ -95,8 +95,8 @@ def export_translator(
         for name, path in tokenizer_files.items():
             shutil.copyfile(path, temporary / name)
         files = {path.name: sha256_file(path) for path in sorted(temporary.iterdir())}
-        card = describe(model, provenance, search, config, reference, verdicts, files)
-        write_json(temporary / CARD, card)
+        card = make_card(model, provenance, search, config, reference, verdicts, files)
+        write_json(temporary / CARD, card.model_dump())
         (temporary / README).write_text(write_readme(card), encoding="utf-8")
     return reference, verdicts
 

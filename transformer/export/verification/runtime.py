@@ -5,7 +5,8 @@ from typing import Any
 
 import onnxruntime
 
-from transformer.search.corpus import Hypothesis, hypotheses, length_batches
+from transformer.batches import length_batches
+from transformer.search.corpus import Hypothesis, hypotheses
 from transformer.search.options import SearchOptions
 
 
