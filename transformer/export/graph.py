@@ -22,7 +22,7 @@ from torch import nn
 
 from transformer.export.assemble import MADE, OPSET, OUTPUTS, Subgraphs, assemble
 from transformer.export.attention import FusedAttention, PortableAttention
-from transformer.export.config import Precision
+from transformer.export.config import FORMS, Precision
 from transformer.export.quantization import Product, quantize, transpose_weights
 from transformer.export.shortlist.choose import Shortlist
 from transformer.export.shortlist.subgraph import LISTED, BatchShortlist
@@ -93,7 +93,7 @@ def build_graphs(
     # int8 is made from the subgraphs of float32, unless a short-list gives it some of its own.
     exported: dict[tuple[torch.dtype, bool], Subgraphs] = {}
     for precision in precisions:
-        dtype = torch.float16 if precision == "float16" else torch.float32
+        dtype: torch.dtype = getattr(torch, FORMS[precision].dtype)
         listed = shortlist if precision == "int8" else None
         form = dtype, listed is not None
         if form not in exported:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from pydantic import Field
 
 from transformer.config import Section
@@ -102,6 +101,8 @@ class SearchOptions:
             sources: ids with the end mark; any may be empty.
             pad_id: of the source's vocabulary.
         """
+        import numpy as np
+
         lengths = [len(ids) for ids in sources]
         source = np.full((len(sources), max(1, *lengths, 1)), pad_id, dtype=np.int64)
         for row, ids in enumerate(sources):

@@ -151,7 +151,7 @@ class Translator:
         if isinstance(texts, str):
             raise ValueError("texts must be a list of texts, not one text; write [text]")
         given = {"beam_size": beam_size, "length_penalty": length_penalty, "patience": patience}
-        chosen = {name: value for name, value in given.items() if value is not None}
+        chosen: dict[str, Any] = {name: v for name, v in given.items() if v is not None}
         options = self.card.search.options(self.card.max_target_tokens)
         options = replace(options, num_best=num_best, **chosen)
         options.check_vocabulary(self.card.model.target_vocab_size)

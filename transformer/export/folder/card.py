@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from transformer.export.assemble import OPSET, OUTPUTS
-from transformer.export.config import ExportConfig, Precision
+from transformer.export.config import ExportConfig
 from transformer.export.graph import INPUTS
 from transformer.export.verification.gate import Verdict, choose_defaults
 from transformer.export.verification.parity import Reference
@@ -20,11 +20,6 @@ from transformer.serving.card import (
     PytorchScore,
 )
 
-GRAPHS: dict[Precision, str] = {
-    "float32": "translator.onnx",
-    "int8": "translator.int8.onnx",
-    "float16": "translator.float16.onnx",
-}
 README = "README.md"
 
 
@@ -66,7 +61,7 @@ def make_card(
 
 def _describe_graph(verdict: Verdict, reference: Reference) -> Graph:
     return Graph(
-        file=GRAPHS[verdict.parity.precision] if verdict.passed else None,
+        file=FORMS[verdict.parity.precision].file if verdict.passed else None,
         passed=verdict.passed,
         problems=list(verdict.problems),
         size_bytes=verdict.size_bytes,

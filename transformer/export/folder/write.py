@@ -4,8 +4,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from transformer.export.config import ExportConfig, Precision
-from transformer.export.folder.card import GRAPHS, README, make_card, write_readme
+from transformer.export.config import FORMS, ExportConfig, Precision
+from transformer.export.folder.card import README, make_card, write_readme
 from transformer.export.graph import Graph, build_graphs, serialize
 from transformer.export.shortlist.choose import Shortlist
 from transformer.export.verification.gate import Verdict, find_problems
@@ -21,7 +21,7 @@ from transformer.files import atomic_folder, sha256_file, write_json
 from transformer.model.transformer import Transformer
 from transformer.search.options import SearchConfig
 from transformer.serving.card import CARD, Provenance
-from transformer.serving.session import open_session
+from transformer.serving.session import Provider, open_session
 
 
 def export_translator(
@@ -86,7 +86,7 @@ def export_translator(
         )
         verdicts: list[Verdict] = []
         for precision in config.precisions:
-            path = temporary / GRAPHS[precision]
+            path = temporary / FORMS[precision].file
             verdicts.append(_try(graphs[precision], path, trial, reference, precision, config))
             if not verdicts[0].passed:
                 break
@@ -111,8 +111,8 @@ def _try(
 ) -> Verdict:
     # The file stays if it passes.
     path.write_bytes(serialize(graph.model))
-    # float16 is judged by the kernels that will serve it, where they are to be had.
-    session, provider = open_session(path, "auto" if precision == "float16" else "cpu", None)
+    wanted: Provider = "auto" if FORMS[precision].prefers_cuda else "cpu"
+    session, provider = open_session(path, wanted, None)
     shown, _ = open_session(serialize(graph.with_logits), provider, None)
     parity = compare(trial, reference, precision, session, shown, config.near_tie_margin)
     problems = find_problems(parity, reference, config)
