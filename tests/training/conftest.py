@@ -9,7 +9,6 @@ from transformer.model.config import ModelConfig
 from transformer.text.ids import Ids, IdsMeta
 from transformer.text.special_tokens import SpecialIds
 from transformer.training.config import TrainConfig
-from transformer.training.reporting import Speed, TrainRow, ValidRow
 
 VOCAB_SIZE = 20
 SPECIAL = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
@@ -17,6 +16,8 @@ SPECIAL = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
 
 class MemoryPairs:
     """What `IdsSplit` maps from disk, in memory."""
+
+    label_positions = None
 
     def __init__(self, sources: list[list[int]], targets: list[list[int]]) -> None:
         self.source_ids, self.source_offsets = _join(sources)
@@ -131,28 +132,3 @@ def train_config() -> Callable[..., TrainConfig]:
 @pytest.fixture
 def memory_pairs() -> type[MemoryPairs]:
     return MemoryPairs
-
-
-class Speeds:
-    """A reporter that keeps the first step and the speeds that it hears of."""
-
-    def __init__(self) -> None:
-        self.start: int | None = None
-        self.heard: list[tuple[int, Speed]] = []
-
-    def on_start(self, num_steps: int, num_parameters: int, step: int) -> None:
-        self.start = step
-
-    def on_log(self, row: TrainRow, speed: Speed) -> None:
-        self.heard.append((row.step, speed))
-
-    def on_validation(self, row: ValidRow) -> None:
-        pass
-
-    def on_end(self) -> None:
-        pass
-
-
-@pytest.fixture
-def speeds() -> Speeds:
-    return Speeds()

@@ -81,7 +81,7 @@ def test_a_batch_is_padded_shifted_and_masked(memory_pairs):
     assert batch.source_mask.tolist() == [[True, True, False], [True, True, True]]
     assert batch.target.tolist() == [[2, 9, 10, 11], [2, 8, 3, 1]]
     assert batch.labels.tolist() == [9, 10, 11, 3, 8, 3]
-    assert batch.real_positions.tolist() == [0, 1, 2, 3, 4, 5]
+    assert batch.label_positions.tolist() == [0, 1, 2, 3, 4, 5]
     assert batch.source.dtype == batch.labels.dtype == torch.int64
 
 
@@ -89,4 +89,4 @@ def test_a_batch_without_padding_has_no_mask(memory_pairs):
     pairs = memory_pairs([[5, 3], [7, 3]], [[8, 3], [9, 3]])
     batch = make_batch(pairs, np.array([0, 1]), 0, 0, 2)
     assert batch.source_mask is None
-    assert batch.real_positions.tolist() == list(range(batch.target.numel()))
+    assert batch.label_positions.tolist() == list(range(batch.target.numel()))

@@ -9,9 +9,9 @@ from transformer.model.attention import explicit_attention, scaled_dot_product_a
 from transformer.training.averaging import model_weights
 from transformer.training.batching import make_batch
 from transformer.training.device import autocast
+from transformer.training.forward import hidden_states
 from transformer.training.loss import plain_cross_entropy, smoothed_cross_entropy
-from transformer.training.trainer import Trainer, train_model
-from transformer.training.validation import hidden_states
+from transformer.training.trainer import Trainer
 from transformer.training.variants import Variants, use_variants
 
 TABLE = "source_embedding.tokens.weight"
@@ -88,7 +88,7 @@ def test_no_form_changes_what_float32_training_learns(train_config, plain_model,
     optimizer = train_config().optimizer.model_dump() | {"epsilon": 1e-4}
     config = train_config(optimizer=optimizer)
     usual, other = (
-        train_model(config, plain_model, copy_ids, variants=variants).model
+        Trainer(config, plain_model, copy_ids, variants=variants).run().model
         for variants in (Variants(), ALL)
     )
     for name, value in model_weights(usual).items():
@@ -98,10 +98,14 @@ def test_no_form_changes_what_float32_training_learns(train_config, plain_model,
 @pytest.mark.slow
 def test_all_forms_compiled_learn_what_none_learns_eagerly(train_config, plain_model, copy_ids):
     optimizer = train_config().optimizer.model_dump() | {"epsilon": 1e-4}
-    eager = train_model(train_config(optimizer=optimizer), plain_model, copy_ids).model
-    compiled = train_model(
-        train_config(compile=True, optimizer=optimizer), plain_model, copy_ids, variants=ALL
-    ).model
+    eager = Trainer(train_config(optimizer=optimizer), plain_model, copy_ids).run().model
+    compiled = (
+        Trainer(
+            train_config(compile=True, optimizer=optimizer), plain_model, copy_ids, variants=ALL
+        )
+        .run()
+        .model
+    )
     for name, value in model_weights(eager).items():
         torch.testing.assert_close(model_weights(compiled)[name], value, rtol=1e-4, atol=1e-5)
 

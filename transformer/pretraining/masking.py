@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from transformer.text.pairs import Integers
 
 MASKED, REPLACED = 0.8, 0.1  # the rest stays
 

@@ -9,9 +9,8 @@ each sentinel with what it stands for:
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from transformer.text.pairs import Integers
 
 
 class Corruption(NamedTuple):
@@ -67,15 +66,6 @@ def corrupt_spans(
         at += before + span
     source.append(ids[at:])
     return Corruption(*(np.concatenate(part).astype(np.int64) for part in (source, target)))
-
-
-def restore_spans(corruption: Corruption, sentinels: Integers) -> Integers:
-    """The sentence that was corrupted: each sentinel of the source gives way to its span."""
-    is_sentinel = np.isin(corruption.target, sentinels)
-    spans = np.split(corruption.target, np.flatnonzero(is_sentinel))[1:]
-    by_sentinel = {int(span[0]): span[1:] for span in spans}
-    parts = [by_sentinel.get(int(id), np.array([id])) for id in corruption.source]
-    return np.concatenate(parts).astype(np.int64)
 
 
 def _compose(total: int, num_parts: int, generator: np.random.Generator) -> Integers:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformer.files import read_json, write_json
+from transformer.text.pairs import Integers, PairDataset
 from transformer.text.special_tokens import SpecialIds
 from transformer.text.tokenizer import TokenizerPair
 
@@ -99,6 +100,8 @@ class IdsSplit:
     `source_lengths` and `target_lengths` are int64 [N], in tokens, end marks included.
     """
 
+    label_positions: Integers | None = None  # the target is the decoder's
+
     def __init__(self, folder: Path, name: str, dtype: str) -> None:
         """Maps the files of split `name`. Raises ValueError if they don't belong together."""
         self.source_ids, self.source_offsets = _map(folder, name, "source", dtype)
@@ -108,8 +111,8 @@ class IdsSplit:
                 f"{folder}: split {name!r} has {len(self.source_offsets) - 1} source and "
                 f"{len(self.target_offsets) - 1} target sentences; run `tokenize` again"
             )
-        self.source_lengths: NDArray[np.int64] = np.diff(np.asarray(self.source_offsets))
-        self.target_lengths: NDArray[np.int64] = np.diff(np.asarray(self.target_offsets))
+        self.source_lengths: Integers = np.diff(np.asarray(self.source_offsets))
+        self.target_lengths: Integers = np.diff(np.asarray(self.target_offsets))
 
     def __len__(self) -> int:
         return len(self.source_lengths)
@@ -127,8 +130,8 @@ class IdsSplit:
 class Ids:
     """The ids that a model is trained and validated on."""
 
-    train: IdsSplit
-    valid: IdsSplit
+    train: PairDataset
+    valid: PairDataset
     meta: IdsMeta
 
 

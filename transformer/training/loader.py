@@ -10,7 +10,8 @@ from typing import NamedTuple
 import torch
 
 from transformer.text.ids import IdsMeta
-from transformer.training.batching import Batch, Integers, Pairs, make_batch
+from transformer.text.pairs import Integers, PairDataset
+from transformer.training.batching import Batch, make_batch
 from transformer.training.distributed import Ranks
 from transformer.training.sentence_batches import Plan
 
@@ -40,9 +41,9 @@ class StepBatches:
     """The plan of batches, by the step that they are for: the same in every process."""
 
     def __init__(
-        self, plan: Plan, pairs: Pairs, meta: IdsMeta, num_parts: int, ranks: Ranks
+        self, plan: Plan, pairs: PairDataset, meta: IdsMeta, num_parts: int, ranks: Ranks
     ) -> None:
-        """Cuts each batch of `plan` for `ranks`, as `Ranks.parts` does with `num_parts`."""
+        """Cuts each batch of `plan` for `ranks`, as `Ranks.shard` does with `num_parts`."""
         self._plan, self._pairs, self._meta = plan, pairs, meta
         self._num_parts, self._ranks = num_parts, ranks
         self._epoch = (0, plan.epoch(0))
@@ -59,7 +60,7 @@ class StepBatches:
         """This rank's batches of the step that follows `step` done ones, on the CPU."""
         indices, meta, pairs = self.indices(step), self._meta, self._pairs
         parts, num_tokens = [], 0
-        for part, sentences in self._ranks.parts(indices, self._num_parts):
+        for part, sentences in self._ranks.shard(indices, self._num_parts):
             ids = meta.source.pad_id, meta.target.pad_id, meta.target.bos_id
             parts.append((part, make_batch(pairs, sentences, *ids)))
             num_tokens += int(pairs.source_lengths[sentences].sum())
