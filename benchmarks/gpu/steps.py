@@ -16,8 +16,8 @@ from safetensors.torch import save_file
 
 from benchmarks.gpu.project import load_configs
 from transformer.files import read_json, write_json
+from transformer.model.weights import model_weights
 from transformer.text.ids import load_ids
-from transformer.training.averaging import model_weights
 from transformer.training.device import tune_process
 from transformer.training.interruption import Resume, TrainingStopped
 from transformer.training.observer import Observer

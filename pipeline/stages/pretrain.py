@@ -21,6 +21,7 @@ def pretrain() -> None:
     from pipeline.training.fingerprint import pretraining_hash
     from pipeline.training.resume import resumable
     from transformer.model.config import ModelConfig
+    from transformer.model.weights import model_weights
     from transformer.monitoring.progress import ProgressBar
     from transformer.monitoring.throughput import Meter
     from transformer.pretraining.reading import read_text
@@ -28,7 +29,6 @@ def pretrain() -> None:
     from transformer.pretraining.tasks import make_task
     from transformer.text.ids import load_ids
     from transformer.text.tokenizer import TokenizerPair
-    from transformer.training.averaging import model_weights
     from transformer.training.device import choose_device, tune_process
     from transformer.training.distributed import SINGLE_PROCESS
     from transformer.training.trainer import Trainer

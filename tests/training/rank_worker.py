@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 from transformer.model.config import ModelConfig
-from transformer.training.averaging import model_weights
+from transformer.model.weights import model_weights
 from transformer.training.config import TrainConfig
 from transformer.training.distributed import connected
 from transformer.training.interruption import Resume, TrainingStopped

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from transformer.model.checkpoint import save_checkpoint
+from transformer.model.weights import model_weights
 from transformer.text.ids import Ids
-from transformer.training.averaging import model_weights
 from transformer.training.batching import BatchPlan, make_batch
 from transformer.training.forward import hidden_states
 from transformer.training.observer import Observer

@@ -6,7 +6,7 @@ import torch
 from torch._dynamo.utils import counters
 
 from transformer.model.attention import explicit_attention, scaled_dot_product_attention
-from transformer.training.averaging import model_weights
+from transformer.model.weights import model_weights
 from transformer.training.batching import make_batch
 from transformer.training.device import autocast
 from transformer.training.forward import hidden_states

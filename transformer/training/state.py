@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from transformer.model.transformer import Transformer
-from transformer.training.averaging import WeightAverage, Weights, set_weights
+from transformer.model.weights import Weights, set_weights
+from transformer.training.averaging import WeightAverage
 from transformer.training.reporting import TrainRow, ValidRow
 
 _PLAIN = ("num_target_tokens", "best_step", "best_loss", "num_bad_validations", "seconds")

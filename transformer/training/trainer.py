@@ -10,8 +10,9 @@ from torch import Tensor
 
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from transformer.model.weights import model_weights, set_weights
 from transformer.text.ids import Ids
-from transformer.training.averaging import WeightAverage, model_weights, set_weights
+from transformer.training.averaging import WeightAverage
 from transformer.training.batching import Batch
 from transformer.training.compilation import compile_ahead, is_compiled
 from transformer.training.config import TrainConfig
