@@ -44,11 +44,10 @@ class Trainer:
         config: the section `train`.
         model_config: the section `model`.
         ids: what is trained and validated on.
-        observer: hears of training as it goes.
+        observer: hears of training as it goes, on this rank.
         resume: what to go on from, and when to save and stop.
         ranks: the processes that train together. Each makes a trainer from the same arguments,
-            but for the observer and what saves, which the first alone should have, and gets the
-            same result.
+            but for what saves, which the first alone should have, and gets the same result.
         initialize: called once with the model, its weights drawn, before the first step.
         forward: the way through the model; a translator's if not said otherwise.
         variants: other forms of a step's computation.
@@ -289,8 +288,7 @@ class Trainer:
         set_weights(model, mean)
         row = validate(
             model,
-            self._ids.valid,
-            self._ids.meta,
+            self._ids,
             self._plan.batch_tokens,
             self.precision,
             state.step,

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from transformer.model.transformer import Transformer
-from transformer.text.ids import IdsMeta
+from transformer.text.ids import Ids
 from transformer.text.pairs import Integers, PairDataset
 from transformer.training.batching import BatchPlan, make_batch
 from transformer.training.device import autocast
@@ -27,20 +27,18 @@ def count_too_long(pairs: PairDataset, max_positions: int) -> int:
 @torch.no_grad()
 def validate(
     model: Transformer,
-    pairs: PairDataset,
-    meta: IdsMeta,
+    ids: Ids,
     batch_tokens: int,
     precision: torch.dtype,
     step: int,
     ranks: Ranks,
     forward: Forward,
 ) -> ValidRow:
-    """Loss, perplexity and accuracy over all pairs that fit; the model's mode is restored after.
+    """Loss, perplexity, accuracy over all validation pairs that fit; restores the model's mode.
 
     Args:
         model: on the device to compute on.
-        pairs: what to score; those beyond the model's `max_positions` are left out.
-        meta: the special ids.
+        ids: whose part `valid` is scored; pairs beyond the model's `max_positions` are left out.
         batch_tokens: as in `BatchPlan`.
         precision: dtype of matrix products.
         step: for the row.
@@ -49,6 +47,7 @@ def validate(
         forward: the way through the model.
     """
     device = next(model.parameters()).device
+    pairs, meta = ids.valid, ids.meta
     rows = rows_that_fit(pairs, model.config.max_positions)
     target_lengths = pairs.target_lengths[rows]
     plan = BatchPlan(pairs.source_lengths[rows], target_lengths, batch_tokens, seed=0)
