@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.training.conftest import dataset
 from transformer.model.checkpoint import save_checkpoint
 from transformer.model.weights import model_weights
 from transformer.text.ids import Ids
@@ -240,7 +241,7 @@ def no_longer_than(pairs, longest):
     """The pairs of a corpus of copies that have at most so many tokens."""
     sentences = np.split(pairs.source_ids, pairs.source_offsets[1:-1])
     kept = [sentence.tolist() for sentence in sentences if len(sentence) <= longest]
-    return type(pairs)(kept, kept)
+    return dataset(kept, kept)
 
 
 def test_validation_leaves_out_what_does_not_fit(train_config, model_config, copy_ids):
@@ -258,7 +259,7 @@ def test_validation_leaves_out_what_does_not_fit(train_config, model_config, cop
 
 def test_validation_text_that_fits_nowhere_is_refused(train_config, model_config, copy_ids):
     train = no_longer_than(copy_ids.train, 2)
-    long = replace(copy_ids, train=train, valid=type(train)([[4, 5, 3]], [[4, 5, 3]]))
+    long = replace(copy_ids, train=train, valid=dataset([[4, 5, 3]], [[4, 5, 3]]))
     tiny = model_config.model_copy(update={"max_positions": 2})
     with pytest.raises(ValueError, match=r"every pair of valid is longer .*max_positions = 2"):
         Trainer(train_config(), tiny, long).run()

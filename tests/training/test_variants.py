@@ -170,3 +170,13 @@ def test_a_batch_that_memory_does_not_hold_is_told_before_the_first_step(
     monkeypatch.setattr(trainer, "_loss", fail)
     with pytest.raises(ValueError, match=r"out of memory at step 1, .* lower train.batch_tokens"):
         trainer.run()
+
+
+def test_after_the_last_step_nothing_is_left_to_compile(
+    train_config, model_config, copy_ids, monkeypatch
+):
+    monkeypatch.setattr(torch, "compile", lambda function, **options: function)
+    trainer = Trainer(train_config(compile=True), model_config, copy_ids)
+    trainer.state.step = trainer.num_steps
+    trainer.warm_up()
+    assert all(parameter.grad is None for parameter in trainer.state.model.parameters())

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.text.pairs import Integers
+from transformer.text.pairs import Integers, PairDataset
 
 
 class Example(NamedTuple):
@@ -19,8 +19,8 @@ class Example(NamedTuple):
     label_positions: Integers | None = None
 
 
-class InMemoryDataset:
-    """A `transformer.text.pairs.PairDataset`; ids take four bytes each.
+class InMemoryDataset(PairDataset):
+    """Pairs whose ids take four bytes each.
 
     Args:
         examples: all of them with positions of labels, or none.
@@ -44,9 +44,6 @@ class InMemoryDataset:
         self.source_ids, self.source_offsets, self.source_lengths = _join(sources)
         self.target_ids, self.target_offsets, self.target_lengths = _join(targets)
         self.label_positions = np.concatenate(positions) if positions else None
-
-    def __len__(self) -> int:
-        return len(self.source_lengths)
 
 
 def _join(sequences: list[NDArray[np.int32]]) -> tuple[NDArray[np.int32], Integers, Integers]:

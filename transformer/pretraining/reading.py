@@ -1,7 +1,7 @@
 """The sentences to pretrain on, as ids without marks."""
 
 from collections.abc import Iterator
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -59,8 +59,8 @@ def read_text(
 
 def _sentences(pairs: PairDataset, side: str) -> list[Integers]:
     """One side of a split, without the end marks."""
-    ids, offsets = getattr(pairs, f"{side}_ids"), getattr(pairs, f"{side}_offsets").tolist()
-    return [ids[start : end - 1].astype(np.int64) for start, end in pairwise(offsets)]
+    sentence = getattr(pairs, side)
+    return [sentence(index)[:-1].astype(np.int64) for index in range(len(pairs))]
 
 
 def _encode(path: Path, config: NormalizationConfig, tokenizer: Tokenizer) -> Iterator[Integers]:

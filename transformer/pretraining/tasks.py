@@ -113,9 +113,9 @@ def _spans(
 def _masked(
     config: MaskedModeling, meta: IdsMeta, train: Text, valid: Text, model: ModelConfig
 ) -> Task:
-    size, marks = meta.source_vocab_size, meta.source
+    size, special = meta.source_vocab_size, meta.source
     mask_id, follows, does_not = range(size, size + 3)
-    ordinary = np.setdiff1d(np.arange(size), np.array(marks))
+    ordinary = np.setdiff1d(np.arange(size), np.array(special))
     larger = _aligned(size + 3)
 
     def examples(sentences: Sentences, seed: int, dupe_factor: int) -> Iterator[Example]:
@@ -134,7 +134,7 @@ def _masked(
                 for ids in sentences:
                     if len(ids) and len(ids) < model.max_positions:
                         seen, labels, at = hide(ids)
-                        yield Example(np.append(seen, marks.eos_id), labels, at)
+                        yield Example(np.append(seen, special.eos_id), labels, at)
                 continue
             lines = pair_lines(len(sentences), generator)
             for first, second, is_next in zip(*lines, strict=True):
@@ -143,8 +143,8 @@ def _masked(
                     continue
                 (a, a_labels, a_at), (b, b_labels, b_at) = hide(one), hide(other)
                 # The question stands at the start mark, the answer is a token of its own.
-                question, answer = [marks.bos_id], [follows if is_next else does_not]
-                end = [marks.eos_id]
+                question, answer = [special.bos_id], [follows if is_next else does_not]
+                end = [special.eos_id]
                 yield Example(
                     np.concatenate([question, a, end, b, end]),
                     np.concatenate([answer, a_labels, b_labels]),
@@ -152,7 +152,7 @@ def _masked(
                 )
 
     meta = replace(
-        meta, source_vocab_size=larger, target_vocab_size=larger, target=marks, joint=True
+        meta, source_vocab_size=larger, target_vocab_size=larger, target=special, joint=True
     )
     ids = _ids(examples(train.source, 0, config.dupe_factor), examples(valid.source, 1, 1), meta)
 
