@@ -19,7 +19,7 @@ class Lengths:
 
 
 def split(source, target):
-    """A split of one sentence a side, given without end marks."""
+    """A split of one sentence a side, given without end tokens."""
     closed = (np.array([*ids, 3]) for ids in (source, target))
     return InMemoryDataset([Example(*closed)])
 

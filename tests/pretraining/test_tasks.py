@@ -132,7 +132,7 @@ def test_masked_labels_are_the_tokens_that_stood_where_the_encoder_is_asked(mode
     assert len(hidden) == len(batch.labels)
 
 
-def test_answers_on_following_sentences_stand_at_the_start_mark(model_config):
+def test_answers_on_following_sentences_stand_at_the_start_token(model_config):
     lines = [np.array([4 + n, 4 + n, 4 + n]) for n in range(12)]
     text = Text(lines, lines)
     task = task_of("masked", model_config, text=text, next_sentence=True)
@@ -155,7 +155,7 @@ def test_answers_on_following_sentences_stand_at_the_start_mark(model_config):
     assert answers.count(follows) == pytest.approx(len(answers) / 2, abs=2)
 
 
-def test_answers_are_counted_as_one_by_one_at_the_start_mark(model_config, model):
+def test_answers_are_counted_as_one_by_one_at_the_start_token(model_config, model):
     task = task_of("masked", model_config, next_sentence=True)
     follows, does_not = SIZE + 1, SIZE + 2
     net = model(task).eval()

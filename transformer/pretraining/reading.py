@@ -1,4 +1,4 @@
-"""The sentences to pretrain on, as ids without marks."""
+"""The sentences to pretrain on, as ids without special tokens."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -58,7 +58,7 @@ def read_text(
 
 
 def _sentences(pairs: PairDataset, side: str) -> list[Integers]:
-    """One side of a split, without the end marks."""
+    """One side of a split, without the end tokens."""
     sentence = getattr(pairs, side)
     return [sentence(index)[:-1].astype(np.int64) for index in range(len(pairs))]
 

@@ -25,7 +25,7 @@ from transformer.text.pairs import Integers
 from transformer.training.batching import Batch
 from transformer.training.forward import Forward, hidden_states
 
-Sentences = Sequence[Integers]  # without marks
+Sentences = Sequence[Integers]  # without special tokens
 _ALIGNMENT = 8
 
 
@@ -56,7 +56,7 @@ def make_task(
 ) -> Task:
     """The task that a config asks for.
 
-    Sentences that are empty, or too long for the model with their marks, are left out.
+    Sentences that are empty, or too long for the model with their special tokens, are left out.
 
     Args:
         config: the section `pretrain`, switched on.
@@ -142,7 +142,7 @@ def _masked(
                 if not (len(one) and len(other)) or len(one) + len(other) + 3 > model.max_positions:
                     continue
                 (a, a_labels, a_at), (b, b_labels, b_at) = hide(one), hide(other)
-                # The question stands at the start mark, the answer is a token of its own.
+                # The question stands at the start token, the answer is a token of its own.
                 question, answer = [special.bos_id], [follows if is_next else does_not]
                 end = [special.eos_id]
                 yield Example(

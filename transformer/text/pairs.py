@@ -11,7 +11,7 @@ Integers = NDArray[np.int64]
 class PairDataset(Protocol):
     """Pairs of id sequences, such as `transformer.text.ids.IdsSplit` maps from disk.
 
-    Sentence i of a side is `ids[offsets[i] : offsets[i + 1]]`, its end mark included; lengths are
+    Sentence i of a side is `ids[offsets[i] : offsets[i + 1]]`, its end token included; lengths are
     int64 [number of pairs], in tokens.
     """
 
@@ -29,11 +29,11 @@ class PairDataset(Protocol):
         return len(self.source_lengths)
 
     def source(self, index: int) -> NDArray[Any]:
-        """The ids of source sentence `index`, closed by the end mark."""
+        """The ids of source sentence `index`, closed by the end token."""
         return _sentence(self.source_ids, self.source_offsets, index)
 
     def target(self, index: int) -> NDArray[Any]:
-        """The ids of target sentence `index`, closed by the end mark."""
+        """The ids of target sentence `index`, closed by the end token."""
         return _sentence(self.target_ids, self.target_offsets, index)
 
 

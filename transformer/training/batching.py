@@ -1,7 +1,7 @@
 """Batches of pairs of similar length, cut by a budget of tokens.
 
 Shapes: B sentences of a batch, S source length, T target length, N real target tokens.
-Lengths count end marks. A slot is one position of a padded batch, real or not.
+Lengths count end tokens. A slot is one position of a padded batch, real or not.
 """
 
 import itertools
@@ -21,7 +21,7 @@ class Batch(NamedTuple):
 
     source: Tensor  # int64 [B, S]
     source_mask: Tensor | None  # bool [B, S], True at real tokens; None: all are real
-    target: Tensor  # int64 [B, T], shifted right: starts with the start mark
+    target: Tensor  # int64 [B, T], shifted right: starts with the start token
     labels: Tensor  # int64 [N], the real target tokens, row by row
     # int64 [N], where each label is asked for: in the decoder's [B * T], or the encoder's [B * S]
     label_positions: Tensor
@@ -130,7 +130,7 @@ def make_batch(
         indices: of the sentences, int64 [B].
         source_pad_id: fills up the source.
         target_pad_id: fills up the target.
-        bos_id: the target's start mark.
+        bos_id: the target's start token.
     """
     source, source_is_real, _ = _gather(
         pairs.source_ids, pairs.source_offsets, indices, source_pad_id
