@@ -20,14 +20,14 @@ from transformer.search.beam import SpecialIds
 from transformer.search.corpus import decode_corpus
 from transformer.text.heldout import encode_sources, read_heldout
 from transformer.text.ids import Ids, load_ids
+from transformer.text.pairs import Integers
 from transformer.text.tokenizer import TokenizerPair
-from transformer.training.batching import Integers
 from transformer.training.config import TrainConfig
 from transformer.training.device import tune_process
-from transformer.training.interruption import TrainingStopped
+from transformer.training.interruption import Resume, TrainingStopped
 from transformer.training.schedule import learning_rate
 from transformer.training.sentence_batches import Plan, make_plan
-from transformer.training.trainer import Resume, Trainer
+from transformer.training.trainer import Trainer
 
 # Who trains, and what of the recipe they change: bfloat16 is ours to offer, the score judges it.
 LOOPS: dict[str, dict[str, Any]] = {
@@ -209,7 +209,7 @@ def _train_ours(task: Task, clock: Clock, num_steps: int) -> int:
         steps = trainer.state.step
         return clock.is_over(steps, trainer.state.model)
 
-    trainer = Trainer(task.config, task.model, task.ids, (), Resume(is_stop_requested=is_over))
+    trainer = Trainer(task.config, task.model, task.ids, resume=Resume(is_stop_requested=is_over))
     assert trainer.num_steps == num_steps
     try:
         trainer.run()

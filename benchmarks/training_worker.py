@@ -29,8 +29,9 @@ def train_ours(
     from transformer.text.ids import load_ids
     from transformer.training.config import TrainConfig
     from transformer.training.device import choose_precision, tune_process
+    from transformer.training.interruption import Resume
     from transformer.training.sentence_batches import make_plan
-    from transformer.training.trainer import Resume, train_model
+    from transformer.training.trainer import Trainer
 
     model_config, config = load_sections(
         ("model", ModelConfig), ("train", TrainConfig), path=Path(work.folder) / PARAMS
@@ -57,7 +58,8 @@ def train_ours(
             epoch += 1
 
     asked = steps()
-    train_model(config, model_config, ids, resume=Resume(is_stop_requested=lambda: next(asked)))
+    resume = Resume(is_stop_requested=lambda: next(asked))
+    Trainer(config, model_config, ids, resume=resume).run()
 
 
 def train_plainly(work: TrainingWork, make_pace: Callable[..., Pace], is_tutorial: bool) -> None:

@@ -20,7 +20,7 @@ ALLOWED = {
     "search": {"model", "text"},
     "evaluation": {"model", "search", "text"},
     "serving": {"text"},
-    "training": {"model", "text", "monitoring"},
+    "training": {"model", "text"},
     "monitoring": {"model", "text", "training"},
     "pretraining": {"model", "text", "training"},
     "export": {"evaluation", "model", "search", "serving", "text"},
@@ -38,7 +38,11 @@ WITHOUT_OUTPUT = {
     Path("pipeline/training/fingerprint.py"),
     Path("pipeline/training/log.py"),
     Path("pipeline/training/launcher.py"),
-    *(file.relative_to(ROOT) for file in (ROOT / "pipeline" / "tracking").glob("*.py")),
+    *(
+        file.relative_to(ROOT)
+        for folder in ("pipeline/tracking", "transformer/monitoring")
+        for file in (ROOT / folder).glob("*.py")
+    ),
 }
 
 

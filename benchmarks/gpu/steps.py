@@ -7,6 +7,7 @@ import hashlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,13 +16,14 @@ from safetensors.torch import save_file
 
 from benchmarks.gpu.project import load_configs
 from transformer.files import read_json, write_json
+from transformer.model.weights import model_weights
 from transformer.text.ids import load_ids
-from transformer.training.averaging import model_weights
 from transformer.training.device import tune_process
-from transformer.training.interruption import TrainingStopped
-from transformer.training.reporting import Speed, TrainRow, ValidRow
+from transformer.training.interruption import Resume, TrainingStopped
+from transformer.training.observer import Observer
+from transformer.training.reporting import TrainRow
 from transformer.training.state_store import StateStore
-from transformer.training.trainer import Resume, train_model
+from transformer.training.trainer import Trainer
 from transformer.training.variants import Variants
 
 
@@ -38,25 +40,18 @@ class Steps(NamedTuple):
     weights: str | None = None  # a file for the weights
 
 
-class _Losses:
+class _Losses(Observer):
     def __init__(self) -> None:
         self.losses: list[float] = []
         self.seconds = 0.0
 
-    def on_start(self, num_steps: int, num_parameters: int, step: int) -> None:
-        pass
-
-    def on_log(self, row: TrainRow, speed: Speed) -> None:
+    def on_log(self, row: TrainRow) -> None:
+        """Keeps the loss, and the seconds of all steps but the first."""
         self.losses.append(row.train_loss)
+        now = time.monotonic()
         if len(self.losses) == 1:
-            self._begun = speed.seconds
-        self.seconds = speed.seconds - self._begun  # of all steps but the first
-
-    def on_validation(self, row: ValidRow) -> None:
-        pass
-
-    def on_end(self) -> None:
-        pass
+            self._begun = now
+        self.seconds = now - self._begun
 
 
 def take_steps(steps: Steps) -> dict[str, Any]:
@@ -77,14 +72,8 @@ def take_steps(steps: Steps) -> dict[str, Any]:
         )
     result: dict[str, Any] = {}
     try:
-        trained = train_model(
-            config,
-            model_config,
-            ids,
-            (record,),
-            resume,
-            variants=Variants(*steps.variants),
-        )
+        variants = Variants(*steps.variants)
+        trained = Trainer(config, model_config, ids, record, resume=resume, variants=variants).run()
     except TrainingStopped:
         if steps.is_killed:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -1,5 +1,6 @@
 """`train`: ids in, a checkpoint with its curves out."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -34,22 +35,25 @@ def train(
     from transformer.model.checkpoint import model_hash, save_checkpoint
     from transformer.monitoring.flops import measure_product_peak
     from transformer.monitoring.profiling import profile_training
+    from transformer.monitoring.progress import ProgressBar
+    from transformer.monitoring.throughput import Meter
     from transformer.text.ids import load_ids
     from transformer.training.device import choose_device, choose_precision, tune_process
-    from transformer.training.reporting import ProgressBar, write_curve
-    from transformer.training.trainer import AFRESH, Trainer, train_model
+    from transformer.training.reporting import write_curve
+    from transformer.training.trainer import Trainer
     from transformer.training.validation import count_too_long
 
     with joined_ranks() as ranks:
         model_config, config = load_sections(("model", ModelConfig), ("train", TrainConfig))
         ids = load_ids(IDS)
         tune_process(config.num_threads, ranks.local_world_size, config.deterministic)
-        device = ranks.place(choose_device(config.device))
+        device = ranks.device(choose_device(config.device))
         peak = measure_product_peak(device, choose_precision(config.precision, device), repeats=2)
+        make_meter = partial(Meter, model_config, ids, device, ranks, peak)
         if profile:
-            trainer = Trainer(config, model_config, ids, ranks=ranks, peak_flops=peak)
+            trainer = Trainer(config, model_config, ids, ranks=ranks)
             profile_folder = new_profile_folder()
-            page = profile_training(trainer, profile_folder, ranks.is_first)
+            page = profile_training(trainer, make_meter(), profile_folder, ranks.is_first)
             if ranks.is_first:
                 typer.echo(f"{page}\n-> {profile_folder}")
             return
@@ -61,19 +65,26 @@ def train(
             )
         name = training_hash(config, model_config, IDS)
         with resumable(name, ranks) as (resume, folder):
-            start = AFRESH
+            initialize = None
             if config.initialize_from is not None:
-                start = start_from_pretrained(ids.meta, is_told=ranks.is_first)
+                initialize = start_from_pretrained(ids.meta, is_told=ranks.is_first)
+            make_trainer = partial(
+                Trainer,
+                config,
+                model_config,
+                ids,
+                resume=resume,
+                ranks=ranks,
+                initialize=initialize,
+            )
             if not ranks.is_first:
-                train_model(config, model_config, ids, (), resume, ranks, peak, start)
+                make_trainer(make_meter()).run()
                 return
             record = Recorder("train")
             with track_training(folder) as tracking:
                 log = LogFile(folder, ranks.world_size, peak)
-                reporters = (ProgressBar(), tracking, log)
-                result = train_model(
-                    config, model_config, ids, reporters, resume, ranks, peak, start
-                )
+                meter = make_meter((ProgressBar(), tracking, log))
+                result = make_trainer(meter).run()
                 save_checkpoint(CHECKPOINT, result.model, result.info)
                 write_curve(REPORTS / "train_curve.csv", result.train_rows)
                 write_curve(REPORTS / "valid_curve.csv", result.valid_rows)

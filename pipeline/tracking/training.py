@@ -13,8 +13,9 @@ from pipeline.tracking.system import SystemSampler
 from pipeline.tracking.tracker import Tracker
 from pipeline.tracking.training_files import describe_data, describe_outcome
 from transformer.files import read_json, write_json
+from transformer.monitoring.throughput import Speed
 from transformer.training.interruption import TrainingStopped
-from transformer.training.reporting import Speed, TrainRow, ValidRow
+from transformer.training.reporting import TrainRow, ValidRow
 
 _RUN_FILE, _RUN_ID = "mlflow_run.json", "run_id"
 

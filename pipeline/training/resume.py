@@ -15,11 +15,10 @@ from pipeline.checkout import main_checkout
 from pipeline.training.launcher import is_orphan
 from pipeline.training.resume_folder import InUseElsewhereError, hold_folder
 from pipeline.training.stop_signals import StopSignals
-from transformer.training.capture import SavedState
 from transformer.training.distributed import Ranks
-from transformer.training.interruption import TrainingStopped
+from transformer.training.interruption import Resume, TrainingStopped
+from transformer.training.state import SavedState
 from transformer.training.state_store import StateStore
-from transformer.training.trainer import Resume
 
 # Ignored by git and DVC, and outside the stage's outs, which DVC deletes before the stage runs.
 # In the main checkout, since an experiment's copy under .dvc/tmp/exps is gone after a kill.

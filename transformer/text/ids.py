@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from transformer.batches import batched
 from transformer.files import read_json, write_json
+from transformer.text.pairs import PairDataset
 from transformer.text.special_tokens import SpecialIds
 from transformer.text.tokenizer import TokenizerPair
 
@@ -94,11 +95,8 @@ class IdsMeta:
             ) from error
 
 
-class IdsSplit:
-    """One split: pairs of id sequences, read from disk when asked for.
-
-    `source_lengths` and `target_lengths` are int64 [N], in tokens, end tokens included.
-    """
+class IdsSplit(PairDataset):
+    """One split, read from disk when asked for; ids are unsigned and read-only."""
 
     def __init__(self, folder: Path, name: str, dtype: str) -> None:
         """Maps the files of split `name`. Raises ValueError if they don't belong together."""
@@ -109,27 +107,16 @@ class IdsSplit:
                 f"{folder}: split {name!r} has {len(self.source_offsets) - 1} source and "
                 f"{len(self.target_offsets) - 1} target sentences; run `tokenize` again"
             )
-        self.source_lengths: NDArray[np.int64] = np.diff(np.asarray(self.source_offsets))
-        self.target_lengths: NDArray[np.int64] = np.diff(np.asarray(self.target_offsets))
-
-    def __len__(self) -> int:
-        return len(self.source_lengths)
-
-    def source(self, index: int) -> NDArray[Any]:
-        """The ids of source sentence `index`, closed by the end token; unsigned, read-only."""
-        return _sentence(self.source_ids, self.source_offsets, index)
-
-    def target(self, index: int) -> NDArray[Any]:
-        """The ids of target sentence `index`, closed by the end token; unsigned, read-only."""
-        return _sentence(self.target_ids, self.target_offsets, index)
+        self.source_lengths = np.diff(np.asarray(self.source_offsets))
+        self.target_lengths = np.diff(np.asarray(self.target_offsets))
 
 
 @dataclass(frozen=True)
 class Ids:
     """The ids that a model is trained and validated on."""
 
-    train: IdsSplit
-    valid: IdsSplit
+    train: PairDataset
+    valid: PairDataset
     meta: IdsMeta
 
 
@@ -264,10 +251,3 @@ def _map(folder: Path, name: str, side: str, dtype: str) -> tuple[NDArray[Any], 
             "run the stage `tokenize` again"
         )
     return ids, offsets
-
-
-def _sentence(ids: NDArray[Any], offsets: NDArray[Any], index: int) -> NDArray[Any]:
-    count = len(offsets) - 1
-    if not 0 <= index < count:
-        raise IndexError(f"sentence {index} of {count}")
-    return np.asarray(ids[int(offsets[index]) : int(offsets[index + 1])])

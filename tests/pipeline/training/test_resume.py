@@ -19,10 +19,10 @@ from pipeline.training import resume as train_resume
 from pipeline.training.fingerprint import training_hash
 from pipeline.training.resume import resumable
 from transformer.model.config import ModelConfig
-from transformer.training.capture import SavedState
 from transformer.training.config import TrainConfig
 from transformer.training.distributed import Ranks
 from transformer.training.interruption import TrainingStopped
+from transformer.training.state import SavedState
 
 
 def test_term_and_interrupt_save_and_leave_and_the_same_command_goes_on(project, whole):
@@ -116,7 +116,7 @@ def test_the_newest_state_is_handed_on_until_training_is_through(sections, capsy
     with resumable(training_hash(*sections), Ranks()) as (resume, _):
         saved = resume.load()
     assert saved.step == 3
-    assert saved.present["weights/w"].tolist() == [3.0, 3.0]
+    assert saved.mutable["weights/w"].tolist() == [3.0, 3.0]
     assert re.search(r"Going on from step 3, saved as .*step-000000003", capsys.readouterr().err)
     assert not folder.exists()
     with resumable(training_hash(*sections), Ranks()) as (resume, _):
@@ -126,7 +126,7 @@ def test_the_newest_state_is_handed_on_until_training_is_through(sections, capsy
 
 def test_a_damaged_state_is_named_and_the_one_before_it_handed_on(sections, capsys):
     folder = save_and_die(sections, 1, 2, 3)
-    (newest,) = folder.glob("*/present-000000003*")
+    (newest,) = folder.glob("*/mutable-000000003*")
     newest.write_bytes(newest.read_bytes()[:-1])
     with resumable(training_hash(*sections), Ranks()) as (resume, _):
         assert resume.load().step == 2
@@ -137,7 +137,7 @@ def test_a_damaged_state_is_named_and_the_one_before_it_handed_on(sections, caps
 
 def test_with_no_sound_state_training_starts_at_the_beginning_and_says_so(sections, capsys):
     folder = save_and_die(sections, 1, 2)
-    for path in folder.glob("*/present-*"):
+    for path in folder.glob("*/mutable-*"):
         path.write_bytes(b"")
     with resumable(training_hash(*sections), Ranks()) as (resume, _):
         assert resume.load() is None

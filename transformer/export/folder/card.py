@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from transformer.export.assemble import OPSET, OUTPUTS
-from transformer.export.config import ExportConfig
+from transformer.export.config import FORMS, ExportConfig
 from transformer.export.graph import INPUTS
 from transformer.export.verification.gate import Verdict, choose_defaults
 from transformer.export.verification.parity import Reference

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transformer.export.config import ShortlistConfig
-from transformer.export.shortlist.lexicon import Integers, Lexicon, ParallelIds, fit_lexicon
+from transformer.export.shortlist.lexicon import Lexicon, fit_lexicon
+from transformer.text.pairs import Integers, PairDataset
 
 # A translation of less probability is an accident of the training.
 MIN_PROBABILITY = 1e-4
@@ -29,7 +30,7 @@ class Shortlist(NamedTuple):
 
 
 def make_shortlist(
-    pairs: ParallelIds,
+    pairs: PairDataset,
     config: ShortlistConfig,
     *,
     source_vocab_size: int,
