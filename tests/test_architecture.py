@@ -122,8 +122,8 @@ def test_a_stage_is_restored_where_it_ran_before(stage):
 
 
 @pytest.mark.parametrize("stage", ["train", "pretrain"])
-def test_a_resumed_training_runs_the_code_that_the_stage_depends_on(stage):
-    from pipeline.training.fingerprint import code_files
+def test_a_resumed_training_warns_of_all_code_that_the_stage_depends_on(stage):
+    from pipeline.declared import code_files
 
     assert {file for file in code_files(stage) if has_code(file)} == declared_code(stage)
 

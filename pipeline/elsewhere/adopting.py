@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from pipeline.declared import output_paths
 from pipeline.elsewhere.record import (
     STAGES,
     Made,
     PackedStage,
     hash_files,
     input_paths,
-    output_paths,
     read_record,
     stage_params,
 )

@@ -18,7 +18,7 @@ def pretrain() -> None:
         typer.echo(f"Pretraining is switched off. -> {PRETRAINED}")
         return
 
-    from pipeline.training.fingerprint import pretraining_hash
+    from pipeline.training.fingerprint import fingerprint_pretraining
     from pipeline.training.resume import resumable
     from transformer.model.config import ModelConfig
     from transformer.pretraining.reading import read_text
@@ -37,8 +37,8 @@ def pretrain() -> None:
     task = make_task(config, ids.meta, train, valid, model_config)
     tune_process(config.train.num_threads, is_deterministic=config.train.deterministic)
     files = [MONOLINGUAL / file for file in (config.text.source, config.text.target) if file]
-    name = pretraining_hash(config, model_config, clean, [IDS, TOKENIZER, *files])
-    with resumable(name, ALONE) as (resume, _):
+    training = fingerprint_pretraining(config, model_config, clean, [IDS, TOKENIZER, *files])
+    with resumable(training, ALONE) as (resume, _):
         result = train_model(
             config.train,
             model_config,

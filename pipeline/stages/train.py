@@ -27,7 +27,7 @@ def train(
 
     from pipeline.elsewhere.record import Recorder
     from pipeline.tracking.training import track_training
-    from pipeline.training.fingerprint import training_hash
+    from pipeline.training.fingerprint import fingerprint_training
     from pipeline.training.log import LogFile, new_profile_folder
     from pipeline.training.resume import resumable
     from pipeline.training.start import start_from_pretrained
@@ -59,8 +59,8 @@ def train(
                 f"{num_too_long} of {len(ids.valid)} validation pairs are left out: longer than "
                 f"model.max_positions = {model_config.max_positions} tokens"
             )
-        name = training_hash(config, model_config, IDS)
-        with resumable(name, ranks) as (resume, folder):
+        training = fingerprint_training(config, model_config, IDS)
+        with resumable(training, ranks) as (resume, folder):
             start = AFRESH
             if config.initialize_from is not None:
                 start = start_from_pretrained(ids.meta, is_told=ranks.is_first)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.elsewhere.record import STAGES, SUMS, PackedStage, Recorder, output_paths
+from pipeline.declared import output_paths
+from pipeline.elsewhere.record import STAGES, SUMS, PackedStage, Recorder
 from pipeline.recipes import make_params
 
 FILES = (
