@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from pipeline import paths
+from pipeline.declared import code_files, output_paths
+
 ROOT = Path(__file__).parents[1]
 DVC = YAML(typ="safe", pure=True).load((ROOT / "dvc.yaml").read_text())
 STAGES = list(DVC["stages"])
@@ -114,6 +117,31 @@ def test_a_stage_declares_the_params_that_it_reads(stage):
     assert set(DVC["stages"][stage].get("params", [])) == read
 
 
+def named_paths(file: Path) -> set[Path]:
+    """What a file imports from `pipeline.paths`."""
+    names = {
+        alias.name
+        for node in ast.walk(ast.parse((ROOT / file).read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module == "pipeline.paths"
+        for alias in node.names
+    }
+    return {getattr(paths, name) for name in names} - {paths.PARAMS}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_declares_the_paths_that_its_code_names(stage):
+    named = {
+        path for file in closure(Path(f"pipeline/stages/{stage}.py")) for path in named_paths(file)
+    }
+    read = {Path(path) for path in DVC["stages"][stage]["deps"] if "$" not in path}
+    data = {path for path in read if path.parts[0] not in ("pipeline", "transformer")}
+    declared = data | set(output_paths(stage))
+    for path in declared:
+        assert any(path.is_relative_to(one) for one in named), f"{path} has no name in the code"
+    for path in named:
+        assert any(path.is_relative_to(one) or one.is_relative_to(path) for one in declared), path
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_stage_is_restored_where_it_ran_before(stage):
     """DVC saves no run of a stage that has an uncached output, unless it is a metric or plot."""
@@ -123,8 +151,6 @@ def test_a_stage_is_restored_where_it_ran_before(stage):
 
 @pytest.mark.parametrize("stage", ["train", "pretrain"])
 def test_a_resumed_training_warns_of_all_code_that_the_stage_depends_on(stage):
-    from pipeline.declared import code_files
-
     assert {file for file in code_files(stage) if has_code(file)} == declared_code(stage)
 
 
