@@ -10,7 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from pipeline import paths
-from pipeline.declared import code_files, output_paths
+from pipeline.repository import code_files, output_paths
 
 ROOT = Path(__file__).parents[1]
 DVC = YAML(typ="safe", pure=True).load((ROOT / "dvc.yaml").read_text())
@@ -32,8 +32,8 @@ SHARED = {"allocator", "config", "files"}
 
 # These write no output of a stage: a change in them need not rerun it.
 WITHOUT_OUTPUT = {
-    Path("pipeline/checkout.py"),
     Path("pipeline/elsewhere/record.py"),
+    Path("pipeline/repository.py"),
     Path("pipeline/training/resume_folder.py"),
     Path("pipeline/training/stop_signals.py"),
     Path("pipeline/training/fingerprint.py"),
@@ -140,6 +140,15 @@ def test_a_stage_declares_the_paths_that_its_code_names(stage):
         assert any(path.is_relative_to(one) for one in named), f"{path} has no name in the code"
     for path in named:
         assert any(path.is_relative_to(one) or one.is_relative_to(path) for one in declared), path
+
+
+def test_stages_stand_in_an_order_in_which_they_can_run():
+    done: set[Path] = set()
+    for stage in STAGES:
+        for name in DVC["stages"][stage]["deps"]:
+            is_made = any(Path(name) in output_paths(other) for other in STAGES)
+            assert not is_made or Path(name) in done, f"{stage} stands before what makes {name}"
+        done |= set(output_paths(stage))
 
 
 @pytest.mark.parametrize("stage", STAGES)

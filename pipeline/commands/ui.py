@@ -13,7 +13,7 @@ HOST = "127.0.0.1"
 def ui(port: Annotated[int, typer.Option(help="Where to listen, on this machine.")] = 5000) -> None:
     """Compare runs in MLflow's browser interface."""
     from pipeline.experiments.browser_view import set_up_pages
-    from pipeline.tracking.place import UnreachableError, open_client, prepare_database
+    from pipeline.tracking.backend import UnreachableError, open_client, prepare_database
 
     uri, artifacts = prepare_database()
     try:

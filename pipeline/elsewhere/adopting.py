@@ -1,14 +1,11 @@
 """Results from a packed folder: held against home, and put in the place of home's own."""
 
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.declared import output_paths
 from pipeline.elsewhere.record import (
     STAGES,
     Made,
@@ -20,7 +17,8 @@ from pipeline.elsewhere.record import (
 )
 from pipeline.experiments.changed_params import list_changes
 from pipeline.paths import CHECKPOINT, PARAMS
-from pipeline.tracking.lock import LOCK
+from pipeline.repository import output_paths, run_dvc
+from pipeline.tracking.dvc_lock import LOCK
 
 
 def adopt_results(folder: Path) -> Made:
@@ -46,12 +44,12 @@ def adopt_results(folder: Path) -> Made:
             + "\nmake here what it was made of, or pack this project and train it there"
         )
     with _taken_over(folder, [path for stage in STAGES for path in output_paths(stage)]):
-        command = [sys.executable, "-m", "dvc", "commit", "--force", *STAGES]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
+        try:
+            run_dvc("commit", "--force", *STAGES)
+        except ValueError as error:
             raise ValueError(
-                f"DVC does not take {folder}, so all is as it was before:\n{done.stderr.strip()}"
-            )
+                f"DVC does not take {folder}, so all is as it was before: {error}"
+            ) from None
     return record["train"]
 
 

@@ -95,17 +95,17 @@ def require_level(forecasts: Iterable[Any]) -> None:
     """Refuses a project in which a stage before `train` has something to do.
 
     Args:
-        forecasts: what `dvc repro` would do, as `pipeline.experiments.affected_stages` has it.
+        forecasts: what `dvc repro` would do, as `pipeline.experiments.forecast` has it.
 
     Raises:
         ValueError: which stages, and why.
     """
-    from pipeline.experiments.affected_stages import Fate
+    from pipeline.experiments.forecast import StageStatus
 
     behind = [
-        f"{one.stage} {one.fate.value}: {', '.join(one.reasons)}"
+        f"{one.stage} {one.status.value}: {', '.join(one.reasons)}"
         for one in forecasts
-        if one.stage in STAGES_BEFORE and one.fate is not Fate.UNCHANGED
+        if one.stage in STAGES_BEFORE and one.status is not StageStatus.UNCHANGED
     ]
     if behind:
         raise ValueError(

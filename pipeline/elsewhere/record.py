@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from pipeline.declared import code_dependencies, declared, output_paths
 from pipeline.params import read_params
 from pipeline.paths import CHECKPOINT, CLEAN, IDS, PRETRAINED, RAW, TOKENIZER
-from pipeline.tracking.naming import model_params
-from pipeline.tracking.origin import device_tag, version_tags
+from pipeline.repository import code_dependencies, declared, output_paths
+from pipeline.tracking.provenance import device_tag, version_tags
+from pipeline.tracking.run_names import model_params
 from transformer.config import ConfigError, Section, parse_section
 from transformer.files import read_json, sha256_file, write_json
 

@@ -74,7 +74,7 @@ def read_histories(
 
 
 def _connect() -> tuple[Any, list[str]]:
-    from pipeline.tracking.place import UnreachableError, open_client
+    from pipeline.tracking.backend import UnreachableError, open_client
 
     try:
         client, _ = open_client()

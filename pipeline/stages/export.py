@@ -14,7 +14,7 @@ def export() -> None:
     """Write the translator; fail if it strays from PyTorch on the test set."""
     from pipeline.params import load_section, load_sections
     from pipeline.paths import CHECKPOINT, CLEAN, METRICS, RAW, REPORTS, TOKENIZER, TRANSLATOR
-    from pipeline.tracking.translation import track_export
+    from pipeline.tracking.export import track_export
     from transformer.evaluation.config import EvaluateConfig
     from transformer.export.config import ExportConfig
     from transformer.export.folder.provenance import collect_provenance

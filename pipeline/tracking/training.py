@@ -5,9 +5,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pipeline.tracking.naming import model_params
-from pipeline.tracking.notes import note_run
-from pipeline.tracking.origin import device_tag
+from pipeline.tracking.pending_runs import keep_pending_run
+from pipeline.tracking.provenance import device_tag
+from pipeline.tracking.run_names import model_params
 from pipeline.tracking.runs import MODEL_HASH, begin_run
 from pipeline.tracking.system import SystemSampler
 from pipeline.tracking.tracker import Tracker
@@ -80,7 +80,7 @@ class TrackingReporter:
             self._tracker.tags({MODEL_HASH: model_hash})
             describe_outcome(self._tracker)
             if self._tracker.has_failed and self._tracker.run_id:
-                note_run(model_hash, self._tracker.run_id)
+                keep_pending_run(model_hash, self._tracker.run_id)
 
     def finish(self, status: str) -> None:
         """Ends the run, if it has begun: FINISHED, FAILED or KILLED."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pipeline.declared import ROOT, code_files
 from pipeline.paths import PRETRAINED
+from pipeline.repository import ROOT, code_files
 from transformer.files import sha256_file
 from transformer.model.config import ModelConfig
 from transformer.pretraining.config import Pretraining

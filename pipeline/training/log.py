@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from pipeline.checkout import main_checkout
+from pipeline.repository import main_checkout
 from transformer.training.reporting import Speed, TrainRow, ValidRow
 
 # In the main checkout, since an experiment's copy under .dvc/tmp/exps is gone after it.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 import typer
 
-from pipeline.checkout import main_checkout
+from pipeline.repository import main_checkout
 from pipeline.training.fingerprint import Fingerprint, list_changed
 from pipeline.training.launcher import is_orphan
 from pipeline.training.resume_folder import InUseElsewhereError, hold_folder

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pipeline.checkout import main_checkout
+from pipeline.repository import main_checkout
 from transformer.files import atomic_write
 
 # Seconds within which a server must answer at all, before anything is sent to it.
@@ -35,13 +35,13 @@ def prepare_database() -> tuple[str, str | None]:
     folder.mkdir(exist_ok=True)
     database = folder / "mlflow.db"
     if not database.exists():
-        with place_lock():
+        with backend_lock():
             if not database.exists():
                 _create_database(database)
     return f"sqlite:///{database}", (folder / "artifacts").as_uri()
 
 
-def place_lock() -> Any:
+def backend_lock() -> Any:
     """A lock between the processes of this checkout, its experiments' copies included."""
     from filelock import FileLock
 
@@ -73,7 +73,7 @@ def open_experiment(client: Any, artifacts: str | None, name: str) -> str:
     """The id of the MLflow experiment `name`, which is made if there is none."""
     found = client.get_experiment_by_name(name)
     if found is None:
-        with place_lock():
+        with backend_lock():
             found = client.get_experiment_by_name(name)
             if found is None:
                 location = None if artifacts is None else f"{artifacts}/{name}"
