@@ -15,12 +15,10 @@ def affected(
     """Tell which stages a change would run, before running it; changes nothing."""
     import json
 
-    from pipeline.experiments.changed_params import (
-        change_params,
-        list_changes,
-    )
+    from pipeline.experiments.changed_params import change_params
     from pipeline.experiments.forecast import Project, forecast_stages
     from pipeline.experiments.forecast_report import describe_forecasts, list_forecasts
+    from pipeline.flattening import list_changes
     from pipeline.params import read_params
 
     now, changed = read_params(), change_params(changes)

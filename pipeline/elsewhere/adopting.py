@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from pipeline.elsewhere.packing import copy_path
 from pipeline.elsewhere.record import (
     STAGES,
     Made,
@@ -15,7 +16,7 @@ from pipeline.elsewhere.record import (
     read_record,
     stage_params,
 )
-from pipeline.experiments.changed_params import list_changes
+from pipeline.flattening import list_changes
 from pipeline.paths import CHECKPOINT, PARAMS
 from pipeline.repository import output_paths, run_dvc
 from pipeline.tracking.dvc_lock import LOCK
@@ -106,9 +107,9 @@ def _taken_over(folder: Path, paths: Sequence[Path]) -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix=".adopt.", suffix=".tmp", dir=Path()) as temporary:
         new, old = Path(temporary) / "new", Path(temporary) / "old"
         for path in paths:
-            _copy(folder / path, new / path)
+            copy_path(folder / path, new / path)
         if LOCK.exists():
-            _copy(LOCK, old / LOCK)
+            copy_path(LOCK, old / LOCK)
         try:
             for path in paths:
                 if path.exists():
@@ -122,14 +123,6 @@ def _taken_over(folder: Path, paths: Sequence[Path]) -> Iterator[None]:
                 if (old / path).exists():
                     _move(old / path, path)
             raise
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_dir():
-        shutil.copytree(source, target)
-    else:
-        shutil.copyfile(source, target)
 
 
 def _move(source: Path, target: Path) -> None:

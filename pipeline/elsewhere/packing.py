@@ -60,7 +60,7 @@ def pack_project(project: Path, folder: Path) -> list[str]:
     with atomic_folder(folder) as temporary:
         for root, paths in ((_ROOT, _CODE), (project, [PARAMS, *data])):
             for path in paths:
-                _copy(root / path, temporary / path)
+                copy_path(root / path, temporary / path)
         (temporary / REQUIREMENTS).write_text("".join(f"{line}\n" for line in requirements))
         _write_sums(temporary)
     return requirements
@@ -145,7 +145,8 @@ def _require_empty(folder: Path) -> None:
         raise ValueError(f"{folder} is there already; give a folder that is new or empty")
 
 
-def _copy(source: Path, target: Path) -> None:
+def copy_path(source: Path, target: Path) -> None:
+    """Copies a file, or a folder without what Python compiled; makes the folder above it."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))

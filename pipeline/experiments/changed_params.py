@@ -2,11 +2,10 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.flattening import flatten
 from pipeline.params import read_params
 from pipeline.paths import PARAMS
 from pipeline.schema import check_values
@@ -37,13 +36,3 @@ def change_params(changes: Sequence[str]) -> dict[str, Any]:
         values = read_params(path)
     check_values(values, f"{PARAMS} with {' '.join(changes)}")
     return values
-
-
-def list_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The flat params that differ, each with its old and new value; None where there is none."""
-    before, after = flatten(old), flatten(new)
-    return {
-        key: (before.get(key), after.get(key))
-        for key in dict.fromkeys([*before, *after])
-        if (key in before, before.get(key)) != (key in after, after.get(key))
-    }

@@ -15,11 +15,10 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from pipeline.flattening import flatten
-from pipeline.paths import PARAMS
+from pipeline.flattening import flatten, list_changes
 from pipeline.repository import list_outputs, run_dvc
 from pipeline.tracking.digests import dvc_digest
-from pipeline.tracking.dvc_lock import LOCK
+from pipeline.tracking.dvc_lock import Run, parse_run, read_lock
 
 
 class StageStatus(Enum):
@@ -47,7 +46,7 @@ class Project:
     """What DVC has of the working folder. Contents are hashed once."""
 
     def __init__(self) -> None:
-        self.locked = _read_stages(LOCK.read_text(encoding="utf-8")) if LOCK.exists() else {}
+        self.last_runs = read_lock()
         self.digest = cache(_digest)
         self._cache = Path(run_dvc("cache", "dir").strip())
 
@@ -58,15 +57,16 @@ class Project:
             return path.exists()
         return all(self.has_in_cache(entry["md5"]) for entry in json.loads(path.read_bytes()))
 
-    def find_run(self, inputs: "_Inputs", outputs: set[str]) -> Mapping[str, Any] | None:
+    def find_run(self, inputs: "_Inputs", outputs: set[str]) -> Run | None:
         """The newest run in the cache on the same inputs that wrote the same paths."""
         files = self._cache.glob("runs/*/*/*")
         for file in sorted(files, key=lambda file: file.stat().st_mtime, reverse=True):
             text = file.read_text(encoding="utf-8")
             if not all(str(digest) in text for digest in inputs.digests.values()):
                 continue  # read as YAML, all of them would take seconds
-            run: Mapping[str, Any] = _read_yaml(text)
-            if not inputs.list_changes(run) and outputs == set(_written(run)):
+            run = parse_run(_read_yaml(text))
+            is_same = run.deps.keys() == inputs.digests.keys() and run.outs.keys() == outputs
+            if is_same and not inputs.list_changes(run):
                 return run
         return None
 
@@ -80,12 +80,12 @@ def forecast_stages(project: Project, params: Mapping[str, Any]) -> list[Forecas
     """
     values = flatten(params)
     text = Path("dvc.yaml").read_text(encoding="utf-8")
-    stages = _read_stages(re.sub(r"\$\{([\w.]+)\}", lambda key: str(values[key[1]]), text))
+    text = re.sub(r"\$\{([\w.]+)\}", lambda key: str(values[key[1]]), text)
     outputs: dict[str, str | None] = {}  # the digest of each; None: only a run can tell
     forecasts = []
-    for name, stage in stages.items():
+    for name, stage in _read_yaml(text)["stages"].items():
         inputs = _Inputs(project, stage, params, outputs)
-        status, reasons, written = _forecast(project, stage, inputs, project.locked.get(name))
+        status, reasons, written = _forecast(project, stage, inputs, project.last_runs.get(name))
         outputs |= {str(path): written.get(str(path)) for path in list_outputs(stage)}
         forecasts.append(Forecast(name, status, tuple(reasons)))
     return forecasts
@@ -107,48 +107,46 @@ class _Inputs:
         known = [path for path in stage["deps"] if path not in self.unknown]
         self.digests = {path: outputs.get(path) or project.digest(path) for path in known}
 
-    def list_changes(self, run: Mapping[str, Any]) -> list[str]:
+    def list_changes(self, run: Run) -> list[str]:
         """What differs from the inputs of an earlier run, as far as it is known."""
-        changes = [] if run["cmd"] == self.cmd else ["its entry in dvc.yaml"]
-        then = {dependency["path"]: dependency["md5"] for dependency in run.get("deps", ())}
+        changes = [] if run.cmd == self.cmd else ["its entry in dvc.yaml"]
         for path, digest in self.digests.items():
             if digest is None:
                 changes.append(f"{path} is missing")
-            elif digest != then.get(path):
+            elif digest != run.deps.get(path):
                 changes.append(path)
-        old, new = flatten(run.get("params", {}).get(str(PARAMS), {})), flatten(self.params)
-        return changes + [key for key in old | new if old.get(key) != new.get(key)]
+        return [*changes, *list_changes(run.params, self.params)]
 
 
 def _forecast(
-    project: Project, stage: Mapping[str, Any], inputs: _Inputs, locked: Mapping[str, Any] | None
-) -> tuple[StageStatus, list[str], dict[str, str]]:
+    project: Project, stage: Mapping[str, Any], inputs: _Inputs, last_run: Run | None
+) -> tuple[StageStatus, list[str], Mapping[str, str]]:
     # The last item: the digests of what the stage will have written, as far as they are known.
     reasons = ["it always runs"] if stage.get("always_changed") else []
-    if locked is None:
+    if last_run is None:
         reasons.append("it is not in dvc.lock yet")
     elif not stage.get("frozen"):
-        reasons += inputs.list_changes(locked)
+        reasons += inputs.list_changes(last_run)
     if inputs.unknown:
         status = StageStatus.RUNS if reasons else StageStatus.MAY_RUN
         return status, reasons or inputs.unknown, {}
-    run = locked
+    run = last_run
     if reasons:
         run = project.find_run(inputs, set(map(str, list_outputs(stage))))
-    elif locked is not None and not (reasons := _list_lost(project, stage, _written(locked))):
-        return StageStatus.UNCHANGED, [], _written(locked)
-    if run is not None and all(map(project.has_in_cache, _written(run).values())):
-        return StageStatus.RESTORED, reasons, _written(run)
+    elif last_run is not None and not (reasons := _list_lost(project, stage, last_run)):
+        return StageStatus.UNCHANGED, [], last_run.outs
+    if run is not None and all(map(project.has_in_cache, run.outs.values())):
+        return StageStatus.RESTORED, reasons, run.outs
     return StageStatus.RUNS, reasons, {}
 
 
-def _list_lost(project: Project, stage: Mapping[str, Any], written: Mapping[str, str]) -> list[str]:
+def _list_lost(project: Project, stage: Mapping[str, Any], run: Run) -> list[str]:
     states = []
     for path in map(str, list_outputs(stage)):
         digest = project.digest(path)
         if digest is None:
             states.append(f"{path} is deleted")
-        elif digest != written.get(path):
+        elif digest != run.outs.get(path):
             states.append(f"{path} is modified")
         elif path in stage["outs"] and not project.has_in_cache(digest):
             states.append(f"{path} is not in cache")
@@ -157,17 +155,8 @@ def _list_lost(project: Project, stage: Mapping[str, Any], written: Mapping[str,
     return [f"{states[0]}, and {len(states) - 1} more outputs are not as it left them"]
 
 
-def _read_stages(text: str) -> dict[str, Any]:
-    stages: dict[str, Any] = _read_yaml(text)["stages"]
-    return stages
-
-
 def _read_yaml(text: str) -> Any:
     return YAML(typ="safe", pure=True).load(text)
-
-
-def _written(run: Mapping[str, Any]) -> dict[str, str]:
-    return {out["path"]: out["md5"] for out in run["outs"]}
 
 
 def _digest(path: str) -> str | None:

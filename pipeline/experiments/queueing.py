@@ -7,10 +7,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.experiments.changed_params import change_params, list_changes
+from pipeline.experiments.changed_params import change_params
 from pipeline.experiments.grid import Point
 from pipeline.experiments.results import ResultsError
 from pipeline.experiments.revisions import open_revision
+from pipeline.flattening import list_changes
 from pipeline.params import parse_params
 from pipeline.paths import PARAMS
 from pipeline.repository import run_dvc

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ruamel.yaml import YAML
-
 from pipeline.experiments.results import (
     Results,
     ResultsError,
@@ -14,11 +12,11 @@ from pipeline.experiments.results import (
     parse_translations,
     read_figures,
 )
-from pipeline.flattening import flatten
+from pipeline.flattening import flatten, list_changes
 from pipeline.params import parse_params
 from pipeline.paths import PARAMS, REPORTS
 from pipeline.repository import run_git
-from pipeline.tracking.dvc_lock import LOCK
+from pipeline.tracking.dvc_lock import LOCK, Run, parse_lock
 
 WORKSPACE = "workspace"
 _TRANSLATIONS = (REPORTS / "translations.csv").as_posix()
@@ -54,7 +52,7 @@ def read_revision(name: str) -> Results | None:
     with open_revision(name) as revision:
         if revision is None:
             return None
-        lock = _read_lock(revision)
+        lock = parse_lock(revision.read(LOCK.as_posix()))
         reports = {
             stage: _read_report(revision, lock, stage) for stage in ("train", "evaluate", "export")
         }
@@ -133,22 +131,15 @@ def resolve_revision(name: str) -> tuple[str, str]:
     return commit, f"commit {commit[:7]}"
 
 
-def _read_lock(revision: Revision) -> Mapping[str, Any]:
-    # Of each stage: what made the results.
-    text = revision.read(LOCK.as_posix())
-    stages: Mapping[str, Any] = YAML(typ="safe", pure=True).load(text)["stages"] if text else {}
-    return stages
-
-
-def _read_report(revision: Revision, lock: Mapping[str, Any], stage: str) -> dict[str, Any]:
+def _read_report(revision: Revision, lock: Mapping[str, Run], stage: str) -> dict[str, Any]:
     text = _read_kept(revision, lock, (REPORTS / f"{stage}.json").as_posix())
     return {} if text is None else json.loads(text)
 
 
-def _read_kept(revision: Revision, lock: Mapping[str, Any], path: str) -> str | None:
+def _read_kept(revision: Revision, lock: Mapping[str, Run], path: str) -> str | None:
     # None: no stage has written it there.
     text = revision.read(path)
-    if text is None and any(out["path"] == path for one in lock.values() for out in one["outs"]):
+    if text is None and any(path in run.outs for run in lock.values()):
         raise ResultsError(
             f"{revision.name}: {path} is neither in DVC's cache nor in a remote. `dvc pull` brings "
             "it where a remote has it (`dvc exp pull` for an experiment); else run it again"
@@ -157,16 +148,13 @@ def _read_kept(revision: Revision, lock: Mapping[str, Any], path: str) -> str | 
 
 
 def _read_params(
-    revision: Revision, lock: Mapping[str, Any]
+    revision: Revision, lock: Mapping[str, Run]
 ) -> tuple[Mapping[str, Any], list[str]]:
     # dvc.lock has the params that made the results; params.yaml may have been edited since.
     now = parse_params(revision.read(PARAMS.as_posix()) or "", revision.name)
     made_by = dict(now)
-    for stage in lock.values():
-        made_by |= stage.get("params", {}).get(PARAMS.as_posix(), {})
-    old, new = flatten(made_by), flatten(now)
-    edited = sorted(key for key in old | new if old.get(key) != new.get(key))
-    if not edited:
-        return made_by, []
-    told = f"{PARAMS} was edited since: {', '.join(edited)}; `dvc repro` brings the results level"
-    return made_by, [told]
+    for run in lock.values():
+        made_by |= run.params
+    edited = ", ".join(sorted(list_changes(made_by, now)))
+    told = f"{PARAMS} was edited since: {edited}; `dvc repro` brings the results level"
+    return made_by, [told] if edited else []

@@ -134,7 +134,7 @@ that a translator needs is in this folder: `python -m pipeline translate --model
 | | |
 |---|---|
 | corpus | {corpus["name"]} ({corpus["origin"]}{revision}) |
-| licence of the corpus | {corpus["licence"]} |
+| licence of the corpus | {corpus["license"]} |
 | parameters | {model["num_parameters"]:,} |
 | layers | {config["num_encoder_layers"]} encoder, {config["num_decoder_layers"]} decoder |
 | width | {config["d_model"]}, feed-forward {config["d_ff"]}, {config["num_heads"]} heads |
