@@ -20,9 +20,10 @@ def promote(
     ] = False,
 ) -> None:
     """Make a translator the champion, if it is significantly better on the same test set."""
-    from pipeline.tracking.promotion import compare_with_champion, make_champion, open_registry
+    from pipeline.tracking.backend import require_client
+    from pipeline.tracking.promotion import compare_with_champion, make_champion
 
-    client = open_registry()
+    client = require_client()
     comparison = compare_with_champion(client, version, num_bootstrap, force=force)
     challenger, champion = comparison.challenger, comparison.champion
     typer.echo(_describe(comparison, num_bootstrap))

@@ -69,6 +69,18 @@ def open_client() -> tuple[Any, str | None]:
     return MlflowClient(uri), artifacts
 
 
+def require_client() -> Any:
+    """An MLflow client for a command that is nothing without it.
+
+    Raises:
+        ValueError: the tracking server does not answer, or MLflow is not installed.
+    """
+    try:
+        return open_client()[0]
+    except Exception as error:  # MLflow, its database and the network raise anything
+        raise ValueError(f"MLflow can't be reached ({type(error).__name__}: {error})") from error
+
+
 def open_experiment(client: Any, artifacts: str | None, name: str) -> str:
     """The id of the MLflow experiment `name`, which is made if there is none."""
     found = client.get_experiment_by_name(name)

@@ -1,4 +1,4 @@
-"""Which run belongs to a model that MLflow could not be told of."""
+"""Runs of trainings that are not through, or of models that MLflow could not be told of."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -11,19 +11,28 @@ _FOLDER = Path(".state/mlflow")
 _RUN_ID = "run_id"
 
 
+def write_run_id(path: Path, run_id: str) -> None:
+    """Writes down which run is meant."""
+    write_json(path, {_RUN_ID: run_id})
+
+
+def read_run_id(path: Path) -> str | None:
+    """The run that was written down; None if there is none, or the file is damaged."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return str(read_json(path)[_RUN_ID])
+    return None
+
+
 def keep_pending_run(model_hash: str, run_id: str) -> None:
     """Keeps the run that a model was trained in, for whoever reaches MLflow next."""
-    write_json(_path(model_hash), {_RUN_ID: run_id})
+    write_run_id(_path(model_hash), run_id)
 
 
 def take_pending_run(model_hash: str) -> str | None:
     """The run that was kept for this model, once; None if there is none."""
-    path = _path(model_hash)
-    with suppress(OSError, ValueError, KeyError, TypeError):  # none, or damaged
-        run_id = str(read_json(path)[_RUN_ID])
-        path.unlink()
-        return run_id
-    return None
+    run_id = read_run_id(_path(model_hash))
+    _path(model_hash).unlink(missing_ok=True)
+    return run_id
 
 
 def _path(model_hash: str) -> Path:

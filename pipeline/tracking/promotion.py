@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.tracking.backend import open_client, prepare_database
+from pipeline.tracking.backend import prepare_database
 from pipeline.tracking.model_package import NAME, TEST_TABLE, global_tracking_uri
 from pipeline.tracking.registry import find_version, translator_hash
 from transformer.evaluation.scores import ScoreDifference, compare_bleu, score_bleu
@@ -92,18 +92,6 @@ def make_champion(client: Any, comparison: ChampionComparison) -> None:
 def describe_difference(difference: ScoreDifference) -> str:
     """Such as `+0.52, 95 % in [+0.11, +0.94]`."""
     return f"{difference.value:+.2f}, 95 % in [{difference.low:+.2f}, {difference.high:+.2f}]"
-
-
-def open_registry() -> Any:
-    """MLflow's client.
-
-    Raises:
-        ValueError: the tracking server does not answer, or MLflow is not installed.
-    """
-    try:
-        return open_client()[0]
-    except Exception as error:  # MLflow, its database and the network raise anything
-        raise ValueError(f"MLflow can't be reached ({type(error).__name__}: {error})") from error
 
 
 def _find_challenger(client: Any, number: str | None) -> Any:
