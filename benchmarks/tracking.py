@@ -72,7 +72,7 @@ def measure(project: Path, max_steps: int | None) -> str:
 def _make_place() -> str:
     # In a process of its own: importing MLflow is part of what each training pays.
     start = time.perf_counter()
-    code = "from pipeline.tracking.place import open_client; open_client()"
+    code = "from pipeline.tracking.backend import open_client; open_client()"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
     seconds = time.perf_counter() - start

@@ -1,5 +1,6 @@
 """The whole params file: every section, then what holds between sections."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +53,14 @@ def check_values(values: dict[str, Any], where: str) -> None:
             continue
         sections[name], wrong = parse_section(section_type, name, values[name])
         problems += wrong
-    problems += _check_together(sections.get("vocab"), sections.get("tokenize"), sections)
+    problems += _check_together(sections)
     if problems:
         raise ConfigError(problems, where)
 
 
-def _check_together(
-    vocab: VocabConfig | None, tokenize: TokenizeConfig | None, sections: dict[str, Any]
-) -> list[str]:
+def _check_together(sections: Mapping[str, Any]) -> list[str]:
+    vocab: VocabConfig | None = sections.get("vocab")
+    tokenize: TokenizeConfig | None = sections.get("tokenize")
     model: ModelConfig | None = sections.get("model")
     search: SearchConfig | None = sections.get("search")
     problems = []

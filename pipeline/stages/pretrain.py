@@ -18,7 +18,7 @@ def pretrain() -> None:
         typer.echo(f"Pretraining is switched off. -> {PRETRAINED}")
         return
 
-    from pipeline.training.fingerprint import pretraining_hash
+    from pipeline.training.fingerprint import fingerprint_pretraining
     from pipeline.training.resume import resumable
     from transformer.model.config import ModelConfig
     from transformer.model.weights import model_weights
@@ -39,10 +39,10 @@ def pretrain() -> None:
     task = make_task(config, ids.meta, train, valid, model_config)
     tune_process(config.train.num_threads, is_deterministic=config.train.deterministic)
     files = [MONOLINGUAL / file for file in (config.text.source, config.text.target) if file]
-    name = pretraining_hash(config, model_config, clean, [IDS, TOKENIZER, *files])
+    training = fingerprint_pretraining(config, model_config, clean, [IDS, TOKENIZER, *files])
     device = choose_device(config.train.device)
     meter = Meter(model_config, task.ids, device, SINGLE_PROCESS, reporters=(ProgressBar(),))
-    with resumable(name, SINGLE_PROCESS) as (resume, _):
+    with resumable(training, SINGLE_PROCESS) as (resume, _):
         result = Trainer(
             config.train, model_config, task.ids, meter, resume=resume, forward=task.forward
         ).run()

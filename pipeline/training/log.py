@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from pipeline.checkout import main_checkout
+from pipeline.repository import main_checkout
 from transformer.monitoring.throughput import Speed
 from transformer.training.reporting import TrainRow, ValidRow
 

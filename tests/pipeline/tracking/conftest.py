@@ -11,7 +11,7 @@ import pytest
 from mlflow.tracking import MlflowClient
 
 from pipeline.recipes import make_params
-from pipeline.tracking.place import prepare_database
+from pipeline.tracking.backend import prepare_database
 
 EVALUATION = {
     "bleu": 40.5,

@@ -2,26 +2,27 @@
 
 import os
 import platform
-import subprocess
 from importlib import metadata
+
+from pipeline.repository import run_git
 
 _PACKAGES = ("torch", "numpy", "tokenizers", "sacrebleu", "onnxruntime", "dvc", "mlflow")
 # Results, which a run changes itself.
 _RESULTS = ("dvc.lock", "reports")
 
 
-def origin_tags() -> dict[str, str]:
+def provenance_tags() -> dict[str, str]:
     """Commit, whether files differ from it, DVC's experiment, versions of packages."""
     tags = version_tags()
     for variable in ("DVC_EXP_NAME", "DVC_EXP_BASELINE_REV"):
         if value := os.environ.get(variable):
             tags[variable.lower()] = value
-    if commit := _git("rev-parse", "HEAD"):
+    if commit := run_git("rev-parse", "HEAD"):
         tags["git_commit"] = commit
         tags["mlflow.source.git.commit"] = commit
         # An experiment is an edit of params.yaml, which the run's params show.
         aside = (*_RESULTS, "params.yaml") if "dvc_exp_name" in tags else _RESULTS
-        changed = _git("status", "--porcelain", "--", ".", *(f":!{name}" for name in aside))
+        changed = run_git("status", "--porcelain", "--", ".", *(f":!{name}" for name in aside))
         tags["git_dirty"] = str(bool(changed)).lower()
     return tags
 
@@ -48,11 +49,3 @@ def version_tags() -> dict[str, str]:
             except metadata.PackageNotFoundError:
                 continue
     return {f"version.{name}": version for name, version in versions.items()}
-
-
-def _git(*arguments: str) -> str:
-    try:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)
-    except OSError:  # git is not installed
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,7 +1,7 @@
 """What `export` tells MLflow of the translator."""
 
+from pipeline.flattening import numbers
 from pipeline.paths import REPORTS, TRANSLATOR
-from pipeline.tracking.flattening import numbers
 from pipeline.tracking.registry import register_translator
 from pipeline.tracking.runs import join_run
 from pipeline.tracking.tracker import Tracker

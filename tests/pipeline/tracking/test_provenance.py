@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.tracking.origin import origin_tags
+from pipeline.tracking.provenance import provenance_tags
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_what_differs_from_the_commit_is_told_results_aside(
     if experiment:
         monkeypatch.setenv("DVC_EXP_NAME", "sunny-day")
         monkeypatch.setenv("DVC_EXP_BASELINE_REV", "f" * 40)
-    tags = origin_tags()
+    tags = provenance_tags()
     assert tags["git_commit"] == repository("rev-parse", "HEAD")
     assert tags["git_dirty"] == dirty
     assert tags.get("dvc_exp_name") == ("sunny-day" if experiment else None)
@@ -52,6 +52,6 @@ def test_what_differs_from_the_commit_is_told_results_aside(
 
 
 def test_outside_git_the_versions_are_told_all_the_same(folder):
-    tags = origin_tags()
+    tags = provenance_tags()
     assert "git_commit" not in tags
     assert {"version.torch", "version.onnxruntime", "version.python"} <= tags.keys()

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pipeline.flattening import flatten
 from pipeline.params import read_params
 from pipeline.paths import PARAMS
 from pipeline.recipes import load_recipe, recipe_name
-from pipeline.tracking.flattening import flatten
 
 # The sections that make a model. How it is used later may change, but a run's params can't.
 MODEL_SECTIONS = ("corpus", "clean", "vocab", "tokenize", "pretrain", "model", "train")

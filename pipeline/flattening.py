@@ -22,3 +22,13 @@ def numbers(values: Mapping[str, Any], prefix: str) -> dict[str, float]:
         for name, value in flatten(values, f"{prefix}.").items()
         if isinstance(value, int | float)
     }
+
+
+def list_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The flat params that differ, each with its old and new value; None where there is none."""
+    before, after = flatten(old), flatten(new)
+    return {
+        key: (before.get(key), after.get(key))
+        for key in dict.fromkeys([*before, *after])
+        if (key in before, before.get(key)) != (key in after, after.get(key))
+    }

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.flattening import flatten, numbers
 from pipeline.recipes import make_params
-from pipeline.tracking.flattening import flatten, numbers
-from pipeline.tracking.naming import list_differences, name_run
+from pipeline.tracking.run_names import list_differences, name_run
 
 
 @pytest.mark.parametrize(

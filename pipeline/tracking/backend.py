@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pipeline.checkout import main_checkout
+from pipeline.repository import main_checkout
 from transformer.files import atomic_write
 
 # Seconds within which a server must answer at all, before anything is sent to it.
@@ -35,13 +35,13 @@ def prepare_database() -> tuple[str, str | None]:
     folder.mkdir(exist_ok=True)
     database = folder / "mlflow.db"
     if not database.exists():
-        with place_lock():
+        with backend_lock():
             if not database.exists():
                 _create_database(database)
     return f"sqlite:///{database}", (folder / "artifacts").as_uri()
 
 
-def place_lock() -> Any:
+def backend_lock() -> Any:
     """A lock between the processes of this checkout, its experiments' copies included."""
     from filelock import FileLock
 
@@ -69,11 +69,23 @@ def open_client() -> tuple[Any, str | None]:
     return MlflowClient(uri), artifacts
 
 
+def require_client() -> Any:
+    """An MLflow client for a command that is nothing without it.
+
+    Raises:
+        ValueError: the tracking server does not answer, or MLflow is not installed.
+    """
+    try:
+        return open_client()[0]
+    except Exception as error:  # MLflow, its database and the network raise anything
+        raise ValueError(f"MLflow can't be reached ({type(error).__name__}: {error})") from error
+
+
 def open_experiment(client: Any, artifacts: str | None, name: str) -> str:
     """The id of the MLflow experiment `name`, which is made if there is none."""
     found = client.get_experiment_by_name(name)
     if found is None:
-        with place_lock():
+        with backend_lock():
             found = client.get_experiment_by_name(name)
             if found is None:
                 location = None if artifacts is None else f"{artifacts}/{name}"

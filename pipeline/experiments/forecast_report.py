@@ -1,16 +1,19 @@
 """A forecast of stages for people, and for programs."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from pipeline.experiments.affected_stages import Fate, Forecast
-from pipeline.experiments.alignment import align
+from tabulate import tabulate
+
+from pipeline.experiments.forecast import Forecast, StageStatus
 from pipeline.experiments.results import format_param
 
+_table = partial(tabulate, tablefmt="plain", disable_numparse=True)
 _MEANING = {
-    Fate.RUNS: "runs",
-    Fate.MAY_RUN: "may run",
-    Fate.RESTORED: "from cache",
+    StageStatus.RUNS: "runs",
+    StageStatus.MAY_RUN: "may run",
+    StageStatus.RESTORED: "from cache",
 }
 
 
@@ -29,17 +32,18 @@ def describe_forecasts(
     changes = [
         [key, f"{format_param(old)} -> {format_param(new)}"] for key, (old, new) in params.items()
     ]
-    as_they_are = {one.stage: one.fate for one in without}
-    lines = align(changes) if changes else ["these are the values that params.yaml has"]
-    unchanged = [one.stage for one in forecasts if one.fate is Fate.UNCHANGED]
+    as_they_are = {one.stage: one.status for one in without}
+    width = max(len(one.stage) for one in forecasts)
     rows = [
-        [_MEANING[one.fate], one.stage, _explain(one, as_they_are)]
+        [_MEANING[one.status], f"{one.stage:<{width}}  {_explain(one, as_they_are)}"]
         for one in forecasts
-        if one.fate is not Fate.UNCHANGED
+        if one.status is not StageStatus.UNCHANGED
     ]
+    unchanged = [one.stage for one in forecasts if one.status is StageStatus.UNCHANGED]
     if unchanged:
         rows.append(["unchanged", ", ".join(unchanged)])
-    return "\n".join([*lines, "", *align(rows)])
+    told = _table(changes) if changes else "these are the values that params.yaml has"
+    return f"{told}\n\n{_table(rows)}"
 
 
 def list_forecasts(
@@ -48,13 +52,13 @@ def list_forecasts(
     without: Sequence[Forecast],
 ) -> dict[str, Any]:
     """The same as plain values, for JSON."""
-    as_they_are = {one.stage: one.fate for one in without}
+    as_they_are = {one.stage: one.status for one in without}
     return {
         "params": {key: {"old": old, "new": new} for key, (old, new) in params.items()},
         "stages": [
             {
                 "stage": one.stage,
-                "fate": one.fate.value,
+                "status": one.status.value,
                 "reasons": list(one.reasons),
                 "without_the_change": as_they_are[one.stage].value,
             }
@@ -63,12 +67,12 @@ def list_forecasts(
     }
 
 
-def _explain(one: Forecast, as_they_are: Mapping[str, Fate]) -> str:
+def _explain(one: Forecast, as_they_are: Mapping[str, StageStatus]) -> str:
     words = ", ".join(one.reasons)
-    if one.fate is Fate.MAY_RUN:
+    if one.status is StageStatus.MAY_RUN:
         *others, last = one.reasons
         words = f"if {', '.join(others)} or {last} changes" if others else f"if {last} changes"
-    if one.fate is Fate.RESTORED:
+    if one.status is StageStatus.RESTORED:
         words += "; ran before on the same inputs"
-    is_due = one.fate is not Fate.UNCHANGED and as_they_are.get(one.stage) is one.fate
+    is_due = one.status is not StageStatus.UNCHANGED and as_they_are.get(one.stage) is one.status
     return f"{words} (also without the change)" if is_due else words

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.checkout import main_checkout
-from pipeline.tracking.place import open_client, open_experiment, prepare_database
+from pipeline.repository import main_checkout
+from pipeline.tracking.backend import open_client, open_experiment, prepare_database
 
 
 def test_a_queued_experiment_tracks_in_the_main_checkout(monkeypatch):
