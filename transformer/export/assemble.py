@@ -57,6 +57,18 @@ def assemble(parts: Subgraphs, with_contrib: bool, with_logits: bool = False) ->
     return _Assembly(parts, with_contrib, with_logits).run()
 
 
+class Block(list[ir.Node]):
+    """The nodes of one graph, in the order in which they run."""
+
+    def op(
+        self, op_type: str, inputs: Sequence[ir.Value | None], name: str, **attributes: Any
+    ) -> ir.Value:
+        """One more node, with one output of that name."""
+        output = ir.Value(name=name)
+        self.append(ir.node(op_type, inputs, attributes, outputs=[output], name=name))
+        return output
+
+
 class _Assembly:
     def __init__(self, parts: Subgraphs, with_contrib: bool, with_logits: bool) -> None:
         self._parts, self._signatures = parts, parts.signatures
@@ -66,49 +78,39 @@ class _Assembly:
         self._kept: dict[tuple[Any, ...], ir.Value] = {}
 
     def run(self) -> onnx.ModelProto:
-        signatures = self._signatures
+        signatures, nodes = self._signatures, Block()
         inputs = {value.name: declared(value) for value in signatures.inputs}
+        num_beams, num_best = inputs["beam_size"], inputs["num_best"]
         zero, one = self._constant("zero", 0), self._constant("one", 1)
-        beams = ir.node("Range", [zero, inputs["beam_size"], one], outputs=[new("beams")])
-        slots = ir.node("Range", [zero, inputs["num_best"], one], outputs=[new("slots")])
-        scope = {**inputs, "beams": beams.outputs[0], "slots": slots.outputs[0]}
-        begin, after = self._place(self._parts.begin, scope, "begin", None)
-        scope = dict(after)
-        size = ir.node("Size", [scope["max_length"]], outputs=[new("batch_size")])
-        product = ir.node(
-            "Mul", [size.outputs[0], inputs["beam_size"]], outputs=[new("num_hypotheses")]
-        )
-        is_alone = ir.node("Equal", [product.outputs[0], one], outputs=[new("is_alone")])
+        scope = dict(inputs)
+        scope["beams"] = nodes.op("Range", [zero, num_beams, one], "beams")
+        scope["slots"] = nodes.op("Range", [zero, num_best, one], "slots")
+        scope = dict(self._place(nodes, self._parts.begin, scope, "begin", None))
+        batch_size = nodes.op("Size", [scope["max_length"]], "batch_size")
+        num_hypotheses = nodes.op("Mul", [batch_size, num_beams], "num_hypotheses")
+        is_alone = nodes.op("Equal", [num_hypotheses, one], "is_alone")
+        branches = {"then_branch": self._greedy(scope), "else_branch": self._beam(scope)}
         results = [declared(value) for value in signatures.outputs]
-        found = list(results)  # by the search, its tokens perhaps places in a short-list
-        look_up: list[ir.Node] = []
-        if signatures.shortlist:
-            found[0] = new("listed_target")
-            ids = scope["shortlist.ids"]
-            look_up = [ir.node("Gather", [ids, found[0]], outputs=[results[0]])]
         if self._with_logits:
             axes = ("steps", "batch", "beams", "vocabulary")
-            found.append(declared(Value("logits", torch.float32, axes)))
-            results.append(found[-1])
-            for value in signatures.shortlist[:1]:  # its ids
-                declare_output(scope[value.name], value, ())
-                results.append(scope[value.name])
-        search = ir.node(
-            "If",
-            [is_alone.outputs[0]],
-            {"then_branch": self._greedy_branch(scope), "else_branch": self._beam_branch(scope)},
-            outputs=found,
-            name="search",
-        )
-        nodes = [beams, slots, *begin, size, product, is_alone, search, *look_up]
-        opsets = {"": OPSET} | ({"com.microsoft": 1} if self._with_contrib else {})
+            results.append(declared(Value("logits", torch.float32, axes)))
+        found = list(results)
+        if signatures.shortlist:  # the tokens that the search found are places in it
+            found[0] = ir.Value(name="listed_target")
+        nodes.append(ir.node("If", [is_alone], branches, outputs=found, name="search"))
+        if signatures.shortlist:
+            ids = scope["shortlist.ids"]
+            nodes.append(ir.node("Gather", [ids, found[0]], outputs=results[:1], name="target"))
+            if self._with_logits:
+                declare_type(ids, signatures.shortlist[0])
+                results.append(ids)
         graph = ir.Graph(
             list(inputs.values()),
             results,
             nodes=nodes,
             initializers=self._tensors,
             name="translator",
-            opset_imports=opsets,
+            opset_imports={"": OPSET} | ({"com.microsoft": 1} if self._with_contrib else {}),
         )
         model = ir.Model(graph, ir_version=IR_VERSION)
         ClearMetadataAndDocStringPass()(model)
@@ -116,130 +118,111 @@ class _Assembly:
         onnx.checker.check_model(proto)
         return proto
 
-    def _greedy_branch(self, scope: Scope) -> ir.Graph:
+    def _greedy(self, scope: Scope) -> ir.Graph:
         """One sentence, one beam: a loop over greedy steps."""
-        signatures = self._signatures
-        tensors: list[ir.Value] = []
-        first = {"num_steps": np.array(0), "token": np.array([[self._parts.bos_id]])}
-        first["total"] = np.array(0, dtype=np.float32)
-        for name, value in first.items():
-            tensors.append(constant(f"greedy.first.{name}", value))
-        start = {f"greedy.{name}": value for name, value in zip(first, tensors, strict=True)}
+        nodes = Block()
+        zero = constant("greedy.first.num_steps", 0)
+        bos = constant("greedy.first.token", [[self._parts.bos_id]])
+        none = constant("greedy.first.total", np.float32(0))
         scalar = constant("greedy.scalar", np.zeros(0, dtype=np.int64))
-        tensors.append(scalar)
+        tensors = [zero, bos, none, scalar]
         length = scope["constants.max_lengths"]
-        has_room = ir.node("Greater", [length, tensors[0]], outputs=[new("greedy.has_room")])
-        is_open = ir.node("Reshape", [has_room.outputs[0], scalar], outputs=[new("greedy.is_open")])
+        has_room = nodes.op("Greater", [length, zero], "greedy.has_room")
+        is_open = nodes.op("Reshape", [has_room, scalar], "greedy.is_open")
+        first = {"greedy.num_steps": zero, "greedy.token": bos, "greedy.total": none}
 
-        def body(scope: Scope) -> tuple[list[ir.Node], Scope]:
-            inner = {**scope, "max_length": length}
-            nodes, results = self._place(self._parts.greedy_step, inner, "greedy", tensors)
-            return self._show_logits("greedy", nodes, results)
+        def body(nodes: Block, scope: Scope) -> Scope:
+            scope = {**scope, "max_length": length}
+            scope = self._place(nodes, self._parts.greedy_step, scope, "greedy", tensors)
+            return self._widen_logits(nodes, scope, "greedy")
 
-        loop, scope = self._loop(
+        scope = self._loop(
+            nodes,
             "greedy_step",
-            is_open.outputs[0],
-            signatures.greedy,
-            {**scope, **start},
+            is_open,
+            self._signatures.greedy,
+            {**scope, **first},
             body,
             scanned=["taken", *self._scanned],
         )
-        inner = {
-            "tokens": scope["taken"],
-            "total": scope["greedy.total"],
-            "length_penalty": scope["length_penalty"],
-        }
-        finish, answers = self._place(self._parts.greedy_finish, inner, "greedy_finish", tensors)
-        outputs = self._answer([answers[name] for name in OUTPUTS], scope)
-        nodes = [has_room, is_open, *loop, *finish]
+        scope = {**scope, "tokens": scope["taken"], "total": scope["greedy.total"]}
+        scope = self._place(nodes, self._parts.greedy_finish, scope, "greedy_finish", tensors)
+        outputs = self._answer([scope[name] for name in OUTPUTS], scope)
         return ir.Graph([], outputs, nodes=nodes, initializers=tensors, name="greedy")
 
-    def _beam_branch(self, scope: Scope) -> ir.Graph:
+    def _beam(self, scope: Scope) -> ir.Graph:
         """Any batch and any number of beams: rounds of steps."""
-        nodes, last = self._loop(
+        nodes = Block()
+        zeros, twos = self._constant("zeros", [0]), self._constant("twos", [2])
+        tensors: list[ir.Value] = []
+        scope = self._loop(
+            nodes,
             "round",
             self._constant("true", True),
             self._signatures.round,
             scope,
-            self._round,
+            lambda nodes, scope: self._round(nodes, scope, tensors),
             scanned=self._scanned,
+            tensors=tensors,
         )
         # Steps that were idle for the row of most tokens left columns of padding behind.
-        lengths = last["answers.lengths"]
-        width = ir.node("ReduceMax", [lengths], {"keepdims": 0}, outputs=[new("width")])
-        widths = ir.node(
-            "Reshape",
-            [width.outputs[0], self._constant("minus_one", [-1])],
-            outputs=[new("widths")],
-        )
-        cut = ir.node(
-            "Slice",
-            [
-                last["answers.target"],
-                self._constant("zeros", [0]),
-                widths.outputs[0],
-                self._constant("twos", [2]),
-            ],
-            outputs=[new("beam.target")],
-        )
-        nodes += [width, widths, cut]
+        target, lengths = scope["answers.target"], scope["answers.lengths"]
+        width = nodes.op("ReduceMax", [lengths], "width", keepdims=0)
+        widths = nodes.op("Reshape", [width, self._constant("minus_one", [-1])], "widths")
+        target = nodes.op("Slice", [target, zeros, widths, twos], "beam.target")
         if self._with_logits:
-            axis = self._constant("zeros", [0])
-            only = ir.node("Squeeze", [last["logits"], axis], outputs=[new("beam.logits")])
-            nodes.append(only)
-            last = {**last, "logits": only.outputs[0]}
-        outputs = self._answer([cut.outputs[0], last["answers.scores"], lengths], last)
+            logits = nodes.op("Squeeze", [scope["logits"], zeros], "beam.logits")
+            scope = {**scope, "logits": logits}
+        outputs = self._answer([target, scope["answers.scores"], lengths], scope)
         return ir.Graph([], outputs, nodes=nodes, name="beam")
+
+    def _round(self, nodes: Block, scope: Scope, tensors: list[ir.Value]) -> Scope:
+        """A round: the steps, then what remains of the batch."""
+        signatures = self._signatures
+
+        def body(nodes: Block, scope: Scope) -> Scope:
+            after = self._place(nodes, self._parts.step, scope, "step", tensors)
+            measure_invariants(nodes, scope, signatures)
+            return self._widen_logits(nodes, after, "step")
+
+        true = self._constant("true", True)
+        scope = self._loop(
+            nodes, "step", true, signatures.stepped, scope, body, scanned=self._scanned
+        )
+        logits = {name: scope[name] for name in self._scanned}
+        is_active = nodes.op("Not", [scope["state.is_row_done"]], "is_active")
+        where = nodes.op("NonZero", [is_active], "active_2d")
+        active = nodes.op("Reshape", [where, self._constant("minus_one", [-1])], "active")
+        scope = {**scope, "active": active}
+        scope = self._place(nodes, self._parts.end_round, scope, "end_round", tensors)
+        count = nodes.op("Size", [active], "num_active")
+        go_on = nodes.op("Cast", [count], "round.go_on", to=int(ir.DataType.BOOL))
+        return {**scope, **logits, "go_on": go_on}
+
+    def _widen_logits(self, nodes: Block, scope: Scope, name: str) -> Scope:
+        """A step's scope, with its logits as float32 if they are wanted."""
+        if not self._with_logits:
+            return scope
+        to = int(ir.DataType.FLOAT)
+        return {**scope, "logits": nodes.op("Cast", [scope["logits"]], f"{name}.logits", to=to)}
 
     def _answer(self, answers: list[ir.Value], scope: Scope) -> list[ir.Value]:
         """What a branch gives back, its types declared."""
-        for made, value in zip(answers, self._signatures.outputs, strict=True):
-            declare_output(made, value)
+        for answer, value in zip(answers, self._signatures.outputs, strict=True):
+            declare_type(answer, value, VARYING_AXES)
         return [*answers, *(scope[name] for name in self._scanned)]
-
-    def _round(self, scope: Scope) -> tuple[list[ir.Node], Scope, list[ir.Value]]:
-        """A round: the steps, then what remains of the batch."""
-        signatures = self._signatures
-        tensors: list[ir.Value] = []
-
-        def body(scope: Scope) -> tuple[list[ir.Node], Scope]:
-            nodes, results = self._place(self._parts.step, scope, "step", tensors)
-            measure_invariants(nodes, scope, signatures)
-            return self._show_logits("step", nodes, results)
-
-        nodes, after = self._loop(
-            "step",
-            self._constant("true", True),
-            signatures.stepped,
-            scope,
-            body,
-            scanned=self._scanned,
-        )
-        is_active = ir.node("Not", [after["state.is_row_done"]], outputs=[new("is_active")])
-        where = ir.node("NonZero", [is_active.outputs[0]], outputs=[new("active_2d")])
-        minus_one = self._constant("minus_one", [-1])
-        active = ir.node("Reshape", [where.outputs[0], minus_one], outputs=[new("active")])
-        inner = {**after, "active": active.outputs[0]}
-        end, results = self._place(self._parts.end_round, inner, "end_round", tensors)
-        count = ir.node("Size", [active.outputs[0]], outputs=[new("num_active")])
-        go_on = ir.node(
-            "Cast", [count.outputs[0]], {"to": int(ir.DataType.BOOL)}, outputs=[new("round.go_on")]
-        )
-        nodes += [is_active, where, active, *end, count, go_on]
-        results = {**results, "go_on": go_on.outputs[0]}
-        if self._with_logits:
-            results["logits"] = after["logits"]
-        return nodes, results, tensors
 
     def _loop(
         self,
+        nodes: Block,
         name: str,
         condition: ir.Value,
         carried: Sequence[Value],
         scope: Scope,
-        build: Callable[[Scope], tuple[Any, ...]],
+        build: Callable[[Block, Scope], Scope],
         scanned: Sequence[str],
-    ) -> tuple[list[ir.Node], Scope]:
+        tensors: Sequence[ir.Value] | None = None,
+    ) -> Scope:
         """A `Loop` whose body carries some values of the scope.
 
         What the body computes of nothing that it carries goes before the loop. So does what follows
@@ -248,16 +231,18 @@ class _Assembly:
         not from the one after that.
 
         Args:
+            nodes: of the graph around the loop, which grow by it.
             name: of the body; it begins the names of values.
             condition: whether it begins at all.
             carried: what iterations hand on.
             scope: with what the first is handed.
-            build: makes the body's nodes and scope from the scope within; the scope that it makes
-                has `go_on`. A body with tensors of its own tells them too, and stays whole.
+            build: makes the body's nodes from the scope within, and gives their scope; that has
+                `go_on`.
             scanned: names in that scope that are gathered over the iterations.
+            tensors: the body's own; a body with its own stays whole.
 
         Returns:
-            Nodes for the graph around the loop, and the scope after it.
+            The scope after it.
         """
         inner = {
             value.name: declared(value._replace(name=f"{name}.{value.name}")) for value in carried
@@ -266,47 +251,40 @@ class _Assembly:
             declared(Value(f"{name}.iteration", torch.int64, ())),
             declared(Value(f"{name}.is_wanted", torch.bool, ())),
         ]
-        nodes, results, *own = build({**scope, **inner})
-        hoisted, rest = ([], nodes) if own else hoist(nodes, list(inner.values()))
+        body = Block()
+        results = build(body, {**scope, **inner})
+        if tensors is None:
+            hoisted, body = hoist(body, list(inner.values()))
+            nodes.extend(hoisted)
         outputs = [results["go_on"], *(results[value.name] for value in carried)]
-        for value, output in zip([Value("", torch.bool, ()), *carried], outputs, strict=True):
-            declare_output(output, value)
-        outputs += [results[scan] for scan in scanned]
-        initializers = own[0] if own else ()
-        body = ir.Graph(
-            [*asked, *inner.values()], outputs, nodes=rest, initializers=initializers, name=name
+        for output, value in zip(outputs, [Value("", torch.bool, ()), *carried], strict=True):
+            declare_type(output, value, VARYING_AXES)
+        graph = ir.Graph(
+            [*asked, *inner.values()],
+            [*outputs, *(results[scan] for scan in scanned)],
+            nodes=body,
+            initializers=tensors or (),
+            name=name,
         )
-        after = {value.name: new(f"{name}.last.{value.name}") for value in carried}
-        after |= {scan: new(f"{name}.all.{scan}") for scan in scanned}
-        node = ir.node(
-            "Loop",
-            [None, condition, *(scope[value.name] for value in carried)],
-            {"body": body},
-            outputs=list(after.values()),
-            name=f"{name}s",
-        )
-        return [*hoisted, node], {**scope, **after}
-
-    def _show_logits(
-        self, name: str, nodes: list[ir.Node], results: Scope
-    ) -> tuple[list[ir.Node], Scope]:
-        """A step's nodes and scope, with its logits as float32 if they are wanted."""
-        if not self._with_logits:
-            return nodes, results
-        wide = ir.node(
-            "Cast",
-            [results["logits"]],
-            {"to": int(ir.DataType.FLOAT)},
-            outputs=[new(f"{name}.logits")],
-        )
-        return [*nodes, wide], {**results, "logits": wide.outputs[0]}
+        after = {value.name: ir.Value(name=f"{name}.last.{value.name}") for value in carried}
+        after |= {scan: ir.Value(name=f"{name}.all.{scan}") for scan in scanned}
+        starts = [None, condition, *(scope[value.name] for value in carried)]
+        outputs = list(after.values())
+        nodes.append(ir.node("Loop", starts, {"body": graph}, outputs=outputs, name=f"{name}s"))
+        return {**scope, **after}
 
     def _place(
-        self, part: onnx.GraphProto, scope: Scope, prefix: str, local: list[ir.Value] | None
-    ) -> tuple[list[ir.Node], Scope]:
-        """A subgraph's nodes, reading from a scope, and the scope with what it makes.
+        self,
+        nodes: Block,
+        part: onnx.GraphProto,
+        scope: Scope,
+        prefix: str,
+        local: list[ir.Value] | None,
+    ) -> Scope:
+        """Places a subgraph among some nodes, and gives the scope with what it makes.
 
         Args:
+            nodes: of the graph where it stands, which grow by its own.
             part: the exported graph.
             scope: what stands under the names of its inputs.
             prefix: begins the names of its values.
@@ -321,14 +299,17 @@ class _Assembly:
             value.replace_all_uses_with(kept, replace_graph_outputs=True)
         made = [value.name.removeprefix(MADE) for value in part.output]
         results = dict(zip(made, graph.outputs, strict=True))
-        nodes = list(graph)
+        taken = list(graph)
         graph.outputs.clear()
-        graph.remove(nodes)
-        for node in nodes:
+        graph.remove(taken)
+        for node in taken:
             for value in node.outputs:
-                value.name, value.shape, value.type = f"{prefix}/{value.name}", None, None
+                value.name = f"{prefix}/{str(value.name).removeprefix(MADE)}"
+                value.shape, value.type = None, None
+                value.metadata_props.clear()
             node.name = node.outputs[0].name
-        return nodes, {**scope, **results}
+        nodes.extend(taken)
+        return {**scope, **results}
 
     def _keep(self, value: ir.Value, prefix: str, local: list[ir.Value] | None) -> ir.Value:
         """A tensor, once however many subgraphs hold it."""
@@ -348,17 +329,15 @@ class _Assembly:
         """A constant of the outermost graph, made once."""
         found = next((tensor for tensor in self._tensors if tensor.name == name), None)
         if found is None:
-            found = constant(name, np.array(value))
+            found = constant(name, value)
             self._tensors.append(found)
         return found
 
 
-def hoist(
-    nodes: Sequence[ir.Node], carried: Sequence[ir.Value]
-) -> tuple[list[ir.Node], list[ir.Node]]:
+def hoist(nodes: Block, carried: Sequence[ir.Value]) -> tuple[Block, Block]:
     """The nodes that no carried value reaches, and the others; each in their order."""
     varying = set(carried)
-    hoisted, rest = [], []
+    hoisted, rest = Block(), Block()
     for node in nodes:
         if varying.isdisjoint(node.inputs):
             hoisted.append(node)
@@ -394,11 +373,6 @@ def measure_invariants(nodes: Sequence[ir.Node], scope: Scope, signatures: Signa
             node.attributes["end"] = ir.AttrInt64("end", axis + 1)
 
 
-def new(name: str) -> ir.Value:
-    """A value of that name, for a node to make."""
-    return ir.Value(name=name)
-
-
 def constant(name: str, value: Any) -> ir.Value:
     """A stored tensor."""
     return ir.Value(name=name, const_value=ir.tensor(np.asarray(value), name=name))
@@ -407,11 +381,11 @@ def constant(name: str, value: Any) -> ir.Value:
 def declared(value: Value) -> ir.Value:
     """A value of declared type and shape."""
     made = ir.Value(name=value.name)
-    declare_output(made, value, ())
+    declare_type(made, value)
     return made
 
 
-def declare_output(made: ir.Value, value: Value, varying: Sequence[str] = VARYING_AXES) -> None:
-    """Gives a value its declared type and shape; axes that an iteration changes get other names."""
+def declare_type(made: ir.Value, value: Value, varying: Sequence[str] = ()) -> None:
+    """Gives a value its declared type and shape; axes that an iteration varies get other names."""
     made.type = ir.TensorType(from_torch_dtype(value.dtype))
     made.shape = ir.Shape(f"next_{axis}" if axis in varying else axis for axis in value.shape)
