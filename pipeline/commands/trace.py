@@ -40,7 +40,7 @@ def make_tracer(translator: Path) -> Callable[[str], str]:
         if len(ids) >= card.max_source_tokens:
             raise ValueError(
                 f"--trace follows one sentence of at most {card.max_source_tokens} tokens with its "
-                f"end mark; this text has {len(ids) + 1}: shorten it"
+                f"end token; this text has {len(ids) + 1}: shorten it"
             )
         ids = [*ids, source.eos_id]
         steps = trace_greedy(

@@ -73,6 +73,6 @@ def _make_shortlist(
         config.shortlist,
         source_vocab_size=info.source_vocab_size,
         target_vocab_size=info.target_vocab_size,
-        marks=info.target,
+        special=info.target,
         is_joint=is_joint,
     )

@@ -5,7 +5,7 @@ import torch
 
 from transformer.text.special_tokens import SpecialIds
 
-# Where a tokenizer fitted in this project has them; 1 is the unknown mark.
+# Where a tokenizer fitted in this project has them; 1 is the unknown token.
 PAD, BOS, EOS = 0, 2, 3
 SPECIAL = SpecialIds(pad_id=PAD, unk_id=1, bos_id=BOS, eos_id=EOS)
 

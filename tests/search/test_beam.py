@@ -52,7 +52,7 @@ def step(special):
 
 
 def log_probabilities(model, source, target):
-    """log p of each token after a start mark and `target`: [T + 1, V], without a cache."""
+    """log p of each token after a start token and `target`: [T + 1, V], without a cache."""
     with torch.no_grad():
         logits = model(source, None, torch.tensor([[BOS, *target]]))
     return logits.float().log_softmax(-1)[0]
@@ -70,7 +70,7 @@ def greedy(model, source, max_length):
 
 
 def brute_force(model, source, max_length, length_penalty):
-    """All hypotheses, best first: those with an end mark, then those cut at the maximum length."""
+    """All hypotheses, best first: those with an end token, then those cut at the maximum length."""
     words = [token for token in range(model.output_projection.out_features) if token > EOS]
     ended, cut = [], []
     for prefix in itertools.product(words, repeat=max_length):
@@ -213,7 +213,7 @@ def test_answer_without_end_mark_is_cut_at_its_own_limit(model_maker, translate)
 
 
 def test_finished_answers_come_before_cut_ones(special, begin, step):
-    """Two words, an end mark of little probability: one ended hypothesis, then a cut one."""
+    """Two words, an end token of little probability: one ended hypothesis, then a cut one."""
     constants, state = begin([2], 2, 2, 5, length_penalty=0.0)
     first = torch.tensor([0.0, 0.0, 0.01, 0.39, 0.6]).log().expand(1, 2, 5)
     second = torch.tensor([0.0, 0.0, 0.45, 0.0, 0.55]).log().expand(1, 2, 5)

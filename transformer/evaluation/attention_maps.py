@@ -42,8 +42,8 @@ def cross_attention(model: Transformer, source: Sequence[int], target: Sequence[
 
     Args:
         model: in evaluation mode.
-        source: ids with the end mark.
-        target: the decoder's input ids: the start mark, then the translation.
+        source: ids with the end token.
+        target: the decoder's input ids: the start token, then the translation.
 
     Returns:
         float32 [N, T, S] on the CPU. Row t tells where the layer looks while it predicts the

@@ -35,8 +35,8 @@ def trace_greedy(
 
     Args:
         model: in evaluation mode.
-        source: ids with the end mark.
-        max_length: the most target tokens, end mark included.
+        source: ids with the end token.
+        max_length: the most target tokens, end token included.
         num_candidates: how many of the likeliest tokens each step tells, or all that there are.
         special: of the target vocabulary.
 
@@ -77,7 +77,7 @@ def describe_trace(
         steps: of `trace_greedy`.
         source_pieces: what a reader calls the source's tokens, S of them.
         name_target: what a reader calls an id of the target vocabulary.
-        bos: the target's start mark.
+        bos: the target's start token.
         num_looks: how many source tokens are named, those that got most attention.
     """
     lines, state = [], [name_target(bos)]

@@ -2,7 +2,7 @@
 
 Shapes: B batch, S source length, T target length, W beams, V target vocabulary, D d_model,
 H heads, E = D / H, P = T * W positions of all beams so far. A source mask is bool [B, S], True at
-real tokens; None means all are real. Every row has a real token: an end mark follows even an empty
+real tokens; None means all are real. Every row has a real token: an end token follows even an empty
 sentence. What is declared of the caches' axes is what the exported graph's signatures are made of.
 """
 
@@ -87,7 +87,7 @@ class Transformer(nn.Module):
         Args:
             source: int64 [B, S].
             source_mask: bool [B, S], True at real tokens, or None.
-            target: int64 [B, T], the target shifted right: it starts with the start mark.
+            target: int64 [B, T], the target shifted right: it starts with the start token.
 
         Returns:
             [B, T, V]; position t scores the token that follows `target[:, t]`.

@@ -22,7 +22,7 @@ How it searches:
 - Live hypotheses and finished ones are kept apart. At each step the W best continuations live on.
   A hypothesis may end when ending it is at least as probable as the worst continuation that lives
   on; it is then ranked among the finished ones by its normalised score, and the N best are kept.
-- score = sum of log p / ((5 + length) / 6) ** length_penalty, the end mark counted in both
+- score = sum of log p / ((5 + length) / 6) ** length_penalty, the end token counted in both
   (Wu et al. 2016, arXiv:1609.08144, equation 14, without coverage).
 - A sentence is done when it has reached its maximum length, or when no live hypothesis can still
   win: more tokens only lower a sum of log-probabilities, and for a penalty of 0 or more the divisor
@@ -32,8 +32,8 @@ How it searches:
 - A patience ends it sooner, when patience * W hypotheses have ended (Kasai et al. 2022,
   arXiv:2204.05424). With 1 that is what most toolkits do; what it costs or gives depends on the
   model, see docs/results/patience.md.
-- A hypothesis cut at the maximum length carries no end mark; it is returned only after all finished
-  ones. The padding and start marks are never generated; the unknown mark is.
+- A hypothesis cut at the maximum length carries no end token; it is returned only after all
+  finished ones. The padding and start tokens are never generated; the unknown token is.
 - Of equal scores the finished one that came first wins, then the lower beam, then the token that
   `topk` puts first.
 """
@@ -46,14 +46,14 @@ from torch import Tensor
 from transformer.model.embedding import look_up
 from transformer.text.special_tokens import SpecialIds
 
-# Padding, start and end mark: never among the continuations of a hypothesis.
+# Padding, start and end token: never among the continuations of a hypothesis.
 NUM_BANNED = 3
 
 
 class SearchInputs(NamedTuple):
     """The options of a search, for a batch (`transformer.search.options.SearchOptions`)."""
 
-    max_length: Annotated[Tensor, "int64 batch"]  # of each translation, end mark included
+    max_length: Annotated[Tensor, "int64 batch"]  # of each translation, end token included
     length_penalty: Annotated[Tensor, "float32"]  # 0 or more
     patience: Annotated[Tensor, "float32"]  # 1 or more; inf for none
     beams: Annotated[Tensor, "int64 beams"]  # 0 1 2 ...
@@ -63,7 +63,7 @@ class SearchInputs(NamedTuple):
 class SearchConstants(NamedTuple):
     """What stays the same over the steps of a round."""
 
-    max_lengths: Annotated[Tensor, "int64 batch"]  # end mark included; 0 for a row without source
+    max_lengths: Annotated[Tensor, "int64 batch"]  # end token included; 0 for a row without source
     length_penalty: Annotated[Tensor, "float32"]
     final_weights: Annotated[Tensor, "float32 batch"]  # `length_weight` at the maximum length
     max_ended: Annotated[Tensor, "float32"]  # ended hypotheses after which a sentence is done
@@ -92,9 +92,11 @@ class SearchState(NamedTuple):
 class SearchResult(NamedTuple):
     """Translations, best first; a slot that no hypothesis fills has length 0 and score -inf."""
 
-    target: Annotated[Tensor, "int64 whole slots target_length"]  # no start mark, padded at the end
+    target: Annotated[
+        Tensor, "int64 whole slots target_length"
+    ]  # no start token, padded at the end
     scores: Annotated[Tensor, "float32 whole slots"]  # normalized log-probability
-    lengths: Annotated[Tensor, "int64 whole slots"]  # tokens, end mark included
+    lengths: Annotated[Tensor, "int64 whole slots"]  # tokens, end token included
 
 
 def init_state(

@@ -16,7 +16,7 @@ from transformer.text.special_tokens import SpecialIds
 class Hypothesis(NamedTuple):
     """One translation."""
 
-    ids: list[int]  # without start mark; the end mark is the last, unless it was cut
+    ids: list[int]  # without start token; the end token is the last, unless it was cut
     score: float  # normalised log-probability
 
 
@@ -35,7 +35,7 @@ def decode_corpus(
 
     Args:
         model: in evaluation mode.
-        sources: ids with end mark, one sequence (or integer array) a sentence; one without any
+        sources: ids with end token, one sequence (or integer array) a sentence; one without any
             id gets an empty translation.
         options: how they are searched for; a vocabulary too small for `num_best` gives fewer.
         batch_tokens: the most source positions times beams in a batch, padding included; a

@@ -29,11 +29,11 @@ def search(
 
     Args:
         model: in evaluation mode.
-        source: int64 [B, S], each row ending with its end mark, then padding.
+        source: int64 [B, S], each row ending with its end token, then padding.
         source_mask: bool [B, S], True at real tokens.
         options: what is looked for, and how.
         special: of the target vocabulary.
-        max_lengths: int64 [B], the most target tokens of each row, end mark included; None takes
+        max_lengths: int64 [B], the most target tokens of each row, end token included; None takes
             what the options say of its source.
 
     Raises:

@@ -2,7 +2,7 @@
 
 As in `transformer.search.beam` these are pure functions of tensors, which PyTorch loops and
 export compiles. With one sentence there are no rows to tell apart, with one beam no hypotheses to
-keep: what remains is the likeliest token, until it is the end mark.
+keep: what remains is the likeliest token, until it is the end token.
 
 Shapes: V target vocabulary, T tokens.
 """
@@ -31,7 +31,7 @@ def init_state(max_length: Tensor, special: SpecialIds) -> GreedyState:
 
 
 def step(logits: Tensor, state: GreedyState, special: SpecialIds) -> GreedyState:
-    """The likeliest token is taken; padding and start mark never are.
+    """The likeliest token is taken; padding and start token never are.
 
     Args:
         logits: [1, 1, V], of the token that follows `state.token`; any float type.
@@ -45,7 +45,7 @@ def step(logits: Tensor, state: GreedyState, special: SpecialIds) -> GreedyState
 
 
 def goes_on(state: GreedyState, max_length: Tensor, special: SpecialIds) -> Tensor:
-    """bool []: there is room, and the end mark hasn't come."""
+    """bool []: there is room, and the end token hasn't come."""
     is_open = (state.token != special.eos_id) & (state.num_steps < max_length)
     return is_open.all()
 

@@ -24,7 +24,7 @@ class SearchConfig(Section):
     # A sentence is done after patience * beam_size ended hypotheses (Kasai et al. 2022,
     # arXiv:2204.05424); null: only when no live one can win. One beam needs none.
     patience: float | None = Field(ge=1)
-    # A translation holds at most floor(factor * source tokens) + extra tokens, end marks included
+    # A translation holds at most floor(factor * source tokens) + extra tokens, end tokens included
     # on both sides, and never more than model.max_positions.
     max_length_factor: float = Field(ge=0)
     max_length_extra: int = Field(ge=1)
@@ -90,7 +90,7 @@ class SearchOptions:
             )
 
     def max_length(self, num_source_tokens: int) -> int:
-        """The most target tokens for a source of so many, end marks included on both sides."""
+        """The most target tokens for a source of so many, end tokens included on both sides."""
         wanted = math.floor(self.max_length_factor * num_source_tokens) + self.max_length_extra
         return min(wanted, self.max_positions)
 
@@ -98,7 +98,7 @@ class SearchOptions:
         """A batch of source ids with these options, as the exported graph takes them.
 
         Args:
-            sources: ids with the end mark; any may be empty.
+            sources: ids with the end token; any may be empty.
             pad_id: of the source's vocabulary.
         """
         import numpy as np

@@ -46,7 +46,7 @@ _ABBREVIATIONS = {
 def split_sentences(text: str) -> list[str]:
     """The sentences of `text`, in order, without spaces at their edges.
 
-    By rule, so that every machine cuts alike: after an end mark, unless it closes an abbreviation,
+    By rule, so that every machine cuts alike: after an end token, unless it closes an abbreviation,
     an initial or a German ordinal ("am 3. Mai"), and unless the text goes on in lower case. In
     doubt it does not cut. Only spaces are lost; empty text has no sentences. The time grows with
     the text's length, whatever the text.

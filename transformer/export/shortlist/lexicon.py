@@ -31,7 +31,7 @@ def fit_lexicon(pairs: PairDataset, source_vocab_size: int, target_vocab_size: i
     """The lexicon of a corpus; the same corpus gives the same bits.
 
     Args:
-        pairs: token ids of the training text, end marks included.
+        pairs: token ids of the training text, end tokens included.
         source_vocab_size: of the ids of the source.
         target_vocab_size: likewise.
     """

@@ -26,7 +26,7 @@ def smallest_margin(
 
     Args:
         model: in evaluation mode.
-        source: ids with end mark.
+        source: ids with end token.
         options: of the search.
         special: of the target vocabulary.
     """

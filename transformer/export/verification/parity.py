@@ -27,7 +27,7 @@ class TestSet:
 
     __test__ = False  # it is not a test, whatever pytest makes of its name
 
-    # With end mark; empty for a sentence of no tokens.
+    # With end token; empty for a sentence of no tokens.
     sources: Sequence[Sequence[int]]
     references: Sequence[str]
     # Target ids to text.

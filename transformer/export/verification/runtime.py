@@ -20,7 +20,7 @@ def run_graph(
 
     Args:
         session: of a graph made by `transformer.export.graph`.
-        sources: ids with end mark, one sequence a sentence; any may be empty.
+        sources: ids with end token, one sequence a sentence; any may be empty.
         options: of the search.
         source_pad: padding id of the source vocabulary.
     """
