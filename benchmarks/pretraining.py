@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from benchmarks.machine import describe_commit, describe_machine
+from benchmarks.harness.machine import describe_commit, describe_machine
 from pipeline.paths import MONOLINGUAL
 from transformer.evaluation.scores import compare_bleu, score_bleu
 from transformer.files import read_json, write_json

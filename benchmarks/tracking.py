@@ -15,8 +15,8 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.environment import ROOT
-from benchmarks.machine import describe_commit, describe_machine
+from benchmarks.harness.environment import ROOT
+from benchmarks.harness.machine import describe_commit, describe_machine
 
 
 class Stopwatch:

@@ -9,12 +9,20 @@ from typing import Any
 import onnxruntime
 import torch
 
-from benchmarks.engines import Batch, OnnxEngine, SearchEngine
+from benchmarks.decoding.engines import Batch, OnnxEngine, SearchEngine
+from benchmarks.decoding.project import (
+    ALL,
+    Project,
+    Subject,
+    graph_file,
+    load_subject,
+    plan_name,
+    plan_work,
+)
+from benchmarks.decoding.work import Work
 from benchmarks.gpu.cells import Cell, Setting
 from benchmarks.gpu.project import TRANSLATOR
 from benchmarks.gpu.timing import median_seconds
-from benchmarks.project import ALL, Project, Subject, graph_file, load_subject, plan_name, plan_work
-from benchmarks.protocol import Work
 from transformer.evaluation.scores import score_bleu
 from transformer.serving.session import PROVIDERS, open_session
 

@@ -9,11 +9,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks.environment import reason_of
 from benchmarks.gpu.check import reference_steps
 from benchmarks.gpu.project import COMMIT, PROJECT, REFERENCE, TRANSLATOR
 from benchmarks.gpu.steps import take_steps
-from benchmarks.machine import describe_commit
+from benchmarks.harness.environment import reason_of
+from benchmarks.harness.machine import describe_commit
 from pipeline.elsewhere.packing import pack_project
 from transformer.files import atomic_folder, write_json
 from transformer.training.device import tune_process

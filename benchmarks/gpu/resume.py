@@ -9,11 +9,11 @@ from typing import Any
 
 from safetensors.torch import load_file
 
-from benchmarks.environment import ROOT
 from benchmarks.gpu.cells import Cell, Setting
 from benchmarks.gpu.check import largest_difference, reference_steps
 from benchmarks.gpu.project import PROJECT
 from benchmarks.gpu.steps import Steps
+from benchmarks.harness.environment import ROOT
 from transformer.files import read_json, write_json
 
 # Of a cell: the changes to the section `train`. What is claimed comes first.

@@ -12,7 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.gpu.cells import Cell, Setting
 from benchmarks.gpu.timing import forget_peak, peak_gigabytes, wait
-from benchmarks.training_subject import LONGEST, prepare, write_synthetic_ids
+from benchmarks.training.subject import LONGEST, prepare, write_synthetic_ids
 from transformer.monitoring.flops import measure_product_peak, training_flops
 from transformer.training.loader import Loader, loading
 from transformer.training.trainer import Trainer

@@ -5,9 +5,9 @@ from functools import partial
 import pytest
 import torch
 
-from benchmarks.measuring import Measurement
-from benchmarks.sampling import Cell
-from benchmarks.variants import Variant
+from benchmarks.decoding.contenders import Variant
+from benchmarks.decoding.sampling import Cell
+from benchmarks.harness.rounds import Measurement
 from transformer.search.beam import SpecialIds
 
 

@@ -1,0 +1,169 @@
+"""The project that is measured: its model, its test set, what the workers get of them."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.decoding.engines import Marks
+from benchmarks.decoding.sampling import few, length_batches, spread
+from benchmarks.decoding.work import Work
+from pipeline.params import load_section, load_sections
+from transformer.evaluation.config import EvaluateConfig
+from transformer.export.config import ExportConfig
+from transformer.export.shortlist.choose import Shortlist, make_shortlist
+from transformer.model.checkpoint import CheckpointInfo, load_with_tokenizers
+from transformer.model.transformer import Transformer
+from transformer.search.config import SearchConfig
+from transformer.text.clean_config import CleanConfig
+from transformer.text.heldout import encode_sources, read_heldout
+from transformer.text.ids import load_ids
+from transformer.text.normalize import normalize
+from transformer.text.tokenizer import Tokenizer
+
+GRAPHS = {
+    "float32": "translator.onnx",
+    "int8": "translator.int8.onnx",
+    "float16": "translator.float16.onnx",
+}
+
+# The plan of the whole test set.
+ALL = "all"
+ALL_BATCH_SIZE = 32
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project's folder, with a trained model."""
+
+    folder: Path
+
+    @property
+    def checkpoint(self) -> Path:
+        """Weights."""
+        return self.folder / "models/checkpoint"
+
+    @property
+    def tokenizer(self) -> Path:
+        """Tokenizers."""
+        return self.folder / "models/tokenizer"
+
+    @property
+    def translator(self) -> Path:
+        """The exported translator."""
+        return self.folder / "models/translator"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model with the test set that it translates."""
+
+    model: Transformer
+    info: CheckpointInfo
+    target_tokenizer: Tokenizer
+    marks: Marks
+    search: SearchConfig
+    bleu_tokenizer: str
+    sources: list[str]  # normalised
+    references: list[str]  # raw
+    ids: list[list[int]]  # with end mark; none for an empty source
+    shortlist: Shortlist | None  # as the export made it
+
+
+def graph_file(folder: Path, precision: str) -> Path:
+    """The graph of a translator in a precision of `GRAPHS`; the file need not exist."""
+    return folder / GRAPHS[precision]
+
+
+def load_subject(project: Project, source: Path | None, reference: Path | None) -> Subject:
+    """Reads model, params and test set.
+
+    Args:
+        project: with models/, params.yaml, and data/raw and data/clean if no files are given.
+        source: line-aligned raw text; None takes the project's own test part.
+        reference: likewise.
+
+    Raises:
+        ValueError: something is missing, or the files have different numbers of lines.
+    """
+    path = project.folder / "params.yaml"
+    search, evaluate, clean = load_sections(
+        ("search", SearchConfig),
+        ("evaluate", EvaluateConfig),
+        ("clean", CleanConfig),
+        path=path,
+    )
+    export = load_section("export", ExportConfig, path=path)
+    model, info, tokenizers = load_with_tokenizers(project.checkpoint, project.tokenizer)
+    if source is None or reference is None:
+        if source is not reference:
+            raise ValueError("give both --source and --reference, or neither of them")
+        test = read_heldout(project.folder / "data/raw", project.folder / "data/clean")
+        sources, references = test.sources, test.references
+    else:
+        sources, references = _read_lines(source), _read_lines(reference)
+        if len(sources) != len(references):
+            raise ValueError(
+                f"{source} has {len(sources)} lines and {reference} {len(references)}; "
+                "they must match line by line"
+            )
+        settings = clean.source.model_dump()
+        sources = [normalize(text, **settings) for text in sources]
+    ids, _ = encode_sources(tokenizers.source, sources, info.model.max_positions)
+    if not any(ids):
+        raise ValueError("the test set has no text to translate; give --source and --reference")
+    target = tokenizers.target
+    marks = Marks(tokenizers.source.pad_id, target.pad_id, target.bos_id, target.eos_id)
+    shortlist = None
+    if export.shortlist is not None and (project.folder / "data/ids").is_dir():
+        shortlist = make_shortlist(
+            load_ids(project.folder / "data/ids").train,
+            export.shortlist,
+            source_vocab_size=info.source_vocab_size,
+            target_vocab_size=info.target_vocab_size,
+            marks=info.target,
+            is_joint=tokenizers.is_joint,
+        )
+    return Subject(
+        model=model,
+        info=info,
+        target_tokenizer=target,
+        marks=marks,
+        search=search,
+        bleu_tokenizer=evaluate.bleu_tokenizer,
+        sources=sources,
+        references=references,
+        ids=ids,
+        shortlist=shortlist,
+    )
+
+
+def plan_work(subject: Subject, num_sentences: int, batch_sizes: Sequence[int]) -> Work:
+    """What the workers translate: the sample of each batch size, some of it, and the test set."""
+    lengths = [len(ids) for ids in subject.ids]
+    real = [index for index, length in enumerate(lengths) if length]  # empty ones need no engine
+    sample = spread(real, num_sentences)
+    plans = {ALL: length_batches(real, lengths, ALL_BATCH_SIZE)}
+    for size in batch_sizes:
+        batches = length_batches(sample, lengths, size)
+        for is_slow, chosen in ((False, batches), (True, few(batches))):
+            # In any order but that of lengths, so that a measurement left off is not of long ones.
+            plans[plan_name(size, is_slow)] = random.Random(size).sample(chosen, len(chosen))
+    longest = subject.info.model.max_positions
+    limits = [subject.search.max_length(length, longest) for length in lengths]
+    search = subject.search
+    return Work(subject.ids, limits, search.length_penalty, search.patience_factor, plans)
+
+
+def plan_name(batch_size: int, is_slow: bool = False) -> str:
+    """The name of the sample in batches of one size, or of the part of it for slow contenders."""
+    return f"{batch_size} few" if is_slow else str(batch_size)
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text: {error}; unpack or convert it") from None

@@ -1,0 +1,137 @@
+"""A worker that trains with this project's code, or measures the device's peak.
+
+python -m benchmarks.training.worker WORK KIND
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.decoding.work import take_stdout
+from benchmarks.training.pace import Pace, serve_training
+from benchmarks.training.work import PARAMS, TrainingWork
+
+
+def train_ours(
+    work: TrainingWork, make_pace: Callable[..., Pace], compile: bool, precision: str | None
+) -> None:
+    """The project's trainer, as the stage `train` runs it, but for validation and reports."""
+    from transformer.threads import bound_spinning
+
+    bound_spinning()
+    import torch
+
+    from pipeline.params import load_sections
+    from transformer.model.config import ModelConfig
+    from transformer.text.ids import load_ids
+    from transformer.training.config import TrainConfig
+    from transformer.training.device import choose_precision, tune_process
+    from transformer.training.sentence_batches import make_plan
+    from transformer.training.trainer import Resume, train_model
+
+    model_config, config = load_sections(
+        ("model", ModelConfig), ("train", TrainConfig), path=Path(work.folder) / PARAMS
+    )
+    changes: dict[str, Any] = {"compile": compile}
+    if precision is not None:
+        changes["precision"] = precision
+    config = config.model_copy(update=changes)
+    ids = load_ids(Path(work.ids))
+    tune_process(config.num_threads)
+    dtype = choose_precision(config.precision, torch.device(work.device))
+    pace = make_pace(torch.__version__, str(dtype).removeprefix("torch."), work.device)
+    train = ids.train
+    plan = make_plan(config, train.source_lengths, train.target_lengths)
+
+    def steps() -> Iterator[bool]:
+        epoch = 0
+        while True:
+            for indices in plan.epoch(epoch):
+                source, target = train.source_lengths[indices], train.target_lengths[indices]
+                slots = len(indices) * int(source.max() + target.max())
+                pace.before_step(zip(source.tolist(), target.tolist(), strict=True), slots)
+                yield False
+            epoch += 1
+
+    asked = steps()
+    train_model(config, model_config, ids, resume=Resume(is_stop_requested=lambda: next(asked)))
+
+
+def train_plainly(work: TrainingWork, make_pace: Callable[..., Pace], is_tutorial: bool) -> None:
+    """The loop of `benchmarks.training.plain`, on batches of the same number of slots."""
+    import numpy as np
+    import torch
+
+    from benchmarks.training.plain import TUTORIAL_LENGTH, PlainLoop
+    from pipeline.params import load_sections
+    from transformer.model.config import ModelConfig
+    from transformer.model.transformer import Transformer
+    from transformer.text.ids import load_ids
+    from transformer.training.config import TrainConfig
+    from transformer.training.sentence_batches import make_plan
+    from transformer.training.variants import Variants, use_variants
+
+    model_config, config = load_sections(
+        ("model", ModelConfig), ("train", TrainConfig), path=Path(work.folder) / PARAMS
+    )
+    ids, device = load_ids(Path(work.ids)), torch.device(work.device)
+    torch.set_num_threads(work.num_threads)
+    torch.manual_seed(config.seed)
+    train, meta = ids.train, ids.meta
+    model = Transformer(model_config, meta.source_vocab_size, meta.target_vocab_size).to(device)
+    padded_length = TUTORIAL_LENGTH if is_tutorial else None
+    if is_tutorial:
+        # Of both lengths the longer one: the target has a start mark more.
+        use_variants(model, Variants(explicit_length=TUTORIAL_LENGTH + 1), torch.float32)
+        order = np.random.default_rng(config.seed).permutation(len(train))
+        size = max(1, work.batch_tokens // TUTORIAL_LENGTH)
+        batches = [order[start : start + size] for start in range(0, len(order), size)]
+    else:
+        plan = make_plan(config, train.source_lengths, train.target_lengths)
+        batches = list(plan.epoch(0))
+    loop = PlainLoop(model, meta, config, padded_length)
+    pace = make_pace(torch.__version__, str(loop.precision).removeprefix("torch."), work.device)
+    while True:
+        for indices in batches:
+            lengths = train.source_lengths[indices], train.target_lengths[indices]
+            widest = [padded_length or int(side.max()) for side in lengths]
+            pairs = zip(*(side.tolist() for side in lengths), strict=True)
+            pace.before_step(pairs, len(indices) * sum(widest))
+            loop.step(*loop.batch(train, indices), config.learning_rate)
+
+
+def serve_peak(work: TrainingWork, precision: str) -> None:
+    """Answers every request with {"flops_per_second", "cpu_seconds"} of a large product."""
+    answers = take_stdout()
+    import torch
+
+    from transformer.monitoring.flops import measure_product_peak
+
+    torch.set_num_threads(work.num_threads)
+    print(json.dumps({"version": torch.__version__}), file=answers, flush=True)
+    for _ in sys.stdin:
+        used = time.process_time()
+        peak = measure_product_peak(torch.device(work.device), getattr(torch, precision))
+        values = {"flops_per_second": peak, "cpu_seconds": time.process_time() - used}
+        print(json.dumps(values), file=answers, flush=True)
+
+
+def main(work: TrainingWork, kind: str) -> None:
+    """Serves one contender, or the peak of one precision (`peak-float32`)."""
+    name, _, precision = kind.partition("-")
+    if name == "peak":
+        serve_peak(work, precision)
+    elif name in ("tutorial", "plain"):
+        serve_training(lambda make_pace: train_plainly(work, make_pace, name == "tutorial"))
+    else:
+        is_compiled = name == "compiled"
+        serve_training(
+            lambda make_pace: train_ours(work, make_pace, is_compiled, precision or None)
+        )
+
+
+if __name__ == "__main__":
+    main(TrainingWork.load(Path(sys.argv[1])), sys.argv[2])
