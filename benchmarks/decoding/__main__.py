@@ -5,17 +5,16 @@ python -m benchmarks.decoding --help
 
 import tempfile
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Literal
 
 import typer
 
-from benchmarks.decoding.commands import Commands
-from benchmarks.decoding.contenders import DEFAULTS, NAMES, list_variants
-from benchmarks.decoding.findings import Findings, write_report
-from benchmarks.decoding.mlflow_log import log_findings
-from benchmarks.decoding.notes import write_notes
+from benchmarks.decoding.contenders import DEFAULTS, NAMES, SLOW, Commands, list_variants
+from benchmarks.decoding.findings import Cell, DecodingFindings, cell_name, log_findings
 from benchmarks.decoding.profiling import profile
 from benchmarks.decoding.project import (
+    ALL_BATCH_SIZE,
     Project,
     Subject,
     graph_file,
@@ -24,11 +23,13 @@ from benchmarks.decoding.project import (
     plan_work,
 )
 from benchmarks.decoding.run import find_all
-from benchmarks.decoding.sampling import Cell
-from benchmarks.decoding.targets import beam_name
-from benchmarks.decoding.work import Work
-from benchmarks.harness.report import as_json
-from transformer.files import atomic_write
+from benchmarks.decoding.work import MAX_SECONDS, MIN_SECONDS, Work
+from benchmarks.harness.machine import describe_gpu, describe_model, describe_run
+from benchmarks.harness.options import choose, numbers, run, tell
+from benchmarks.harness.report import save_page
+from transformer.model.checkpoint import model_hash
+
+ENGINES = {"onnx": "onnxruntime", "ctranslate2": "CTranslate2"}
 
 
 def main(
@@ -67,44 +68,31 @@ def main(
     ] = False,
 ) -> None:
     """Measure decoding: speed, load time, memory, file size, BLEU, one table."""
-    names = DEFAULTS[device] if contenders is None else contenders.split(",")
-    chosen = [name.strip() for name in names]
-    unknown = sorted(set(chosen) - set(NAMES))
-    if unknown:
-        raise typer.BadParameter(
-            f"{', '.join(unknown)}: allowed are {', '.join(NAMES)}", param_hint="--contenders"
+    named = ",".join(DEFAULTS[device]) if contenders is None else contenders
+    chosen = choose(named, NAMES, "--contenders")
+    sizes = numbers(batch_sizes, "--batch-sizes")
+    cells = [Cell(size, beam) for beam in numbers(beam_sizes, "--beam-sizes") for size in sizes]
+    threads_tried = numbers(threads, "--threads")
+    place = Project(project)
+    subject = load_subject(place, source, reference)
+    for cell in cells:
+        subject.search.model_copy(update={"beam_size": cell.beam_size}).check_vocabulary(
+            subject.info.target_vocab_size
         )
-    sizes = _numbers(batch_sizes, "--batch-sizes")
-    cells = [Cell(size, beam) for beam in _numbers(beam_sizes, "--beam-sizes") for size in sizes]
-    threads_tried = _numbers(threads, "--threads")
-    try:
-        place = Project(project)
-        subject = load_subject(place, source, reference)
-        for cell in cells:
-            subject.search.model_copy(update={"beam_size": cell.beam_size}).check_vocabulary(
-                subject.info.target_vocab_size
-            )
-        work = plan_work(subject, sentences, sizes)
-        if with_profile:
-            _print_profiles(place, subject, work, chosen, cells[0], threads_tried[0])
-            return
-        findings = Findings(cells, list_variants(chosen, threads_tried))
-        with tempfile.TemporaryDirectory() as folder:
-            work.save(Path(folder) / "work.json")
-            commands = Commands(place, subject, Path(folder), device)
-            find_all(findings, commands, rounds, _tell)
-    except ValueError as error:
-        raise SystemExit(f"error: {error}") from error
-    findings.notes += write_notes(findings, place, subject, work, rounds, device)
-    report = write_report(findings)
-    typer.echo(report)
-    if log_findings(findings, place, report):
-        _tell("logged to the model's MLflow run")
-    if output is not None:
-        with atomic_write(output) as temporary:
-            temporary.write_text(report, encoding="utf-8")
-        with atomic_write(output.with_suffix(".json")) as temporary:
-            temporary.write_text(as_json(findings), encoding="utf-8")
+    work = plan_work(subject, sentences, sizes)
+    if with_profile:
+        _print_profiles(place, subject, work, chosen, cells[0], threads_tried[0])
+        return
+    findings = DecodingFindings(list_variants(chosen, threads_tried), cells)
+    with tempfile.TemporaryDirectory() as folder:
+        work.save(Path(folder) / "work.json")
+        find_all(findings, Commands(place, subject, Path(folder), device), rounds, tell)
+    findings.notes += _notes(findings, place, subject, work, rounds, device)
+    page = findings.page()
+    typer.echo(page)
+    if log_findings(findings, place, page):
+        tell("logged to the model's MLflow run")
+    save_page(output, page, findings.record())
 
 
 def _print_profiles(
@@ -114,7 +102,7 @@ def _print_profiles(
         engine, _, precision = who.partition("-")
         if engine != "onnx":
             continue
-        typer.echo(f"## {NAMES[who]}, batch {cell.batch_size}, {beam_name(cell.beam_size)}\n")
+        typer.echo(f"## {NAMES[who]}, {cell_name(cell)}\n")
         path = graph_file(project.translator, precision)
         if not path.is_file():
             typer.echo(f"Not profiled: there is no {path}\n")
@@ -123,21 +111,41 @@ def _print_profiles(
         typer.echo(profile(path, subject.marks, work, plan, cell.beam_size, threads) + "\n")
 
 
-def _numbers(text: str, option: str) -> list[int]:
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    if not numbers or min(numbers) < 1 or len(set(numbers)) < len(numbers):
-        raise typer.BadParameter(
-            f"{text!r}: write different numbers from 1, such as 1,8,32", param_hint=option
-        )
-    return numbers
-
-
-def _tell(text: str) -> None:
-    typer.echo(text, err=True)
+def _notes(
+    findings: DecodingFindings,
+    project: Project,
+    subject: Subject,
+    work: Work,
+    rounds: int,
+    device: str,
+) -> list[str]:
+    # What a reader of the table must know: model and test set, machine, what was measured.
+    search, lengths = subject.search, [len(ids) for ids in work.sources if ids]
+    sizes = dict.fromkeys(cell.batch_size for cell in findings.cells)
+    samples = {name: sum(map(len, plan)) for name, plan in work.plans.items()}
+    versions = dict.fromkeys(
+        f"{ENGINES.get(who.partition('-')[0], 'PyTorch')} {version}"
+        for who, version in findings.versions.items()
+    )
+    slow = "; ".join(NAMES[who] for who in findings.versions if who in SLOW)
+    parts = ", ".join(f"{samples[plan_name(size, is_slow=True)]} at batch {size}" for size in sizes)
+    return [
+        f"Model {model_hash(project.checkpoint)[:12]}: {describe_model(subject.info.model)}, "
+        f"{subject.model.num_parameters():,} parameters, "
+        f"{subject.info.target_vocab_size:,} target tokens. Test set: {len(lengths)} sentences, "
+        f"{median(lengths):.0f} source tokens in the middle of them, {max(lengths)} at most.",
+        describe_run(", ".join(versions)),
+        f"Speeds are target tokens per second, end marks included, medians of {rounds} "
+        f"measurements of {MIN_SECONDS} to {MAX_SECONDS:g} s, on "
+        f"{samples[plan_name(next(iter(sizes)))]} sentences evenly spaced "
+        "over the test set; bold is a contender's best setting. "
+        f"{f'The slow ones ({slow}) translate some of them: {parts}. ' if slow else ''}"
+        f"BLEU is that of the whole test set at batch {ALL_BATCH_SIZE}; length penalty "
+        f"{search.length_penalty:g}, patience {search.patience_factor:g} (CTranslate2: its 1).",
+        *findings.others_note(),
+        "CUDA is not measured." if device == "cpu" else f"{describe_gpu()}.",
+    ]
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

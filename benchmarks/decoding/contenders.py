@@ -1,8 +1,16 @@
-"""The contenders, and the settings in which each of them runs."""
+"""The contenders, the settings in which each of them runs, and how their workers start."""
 
+import json
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+from benchmarks.decoding.ctranslate2_model import ENVIRONMENT, convert_model
+from benchmarks.decoding.project import Project, Subject, graph_file
+from benchmarks.harness.environment import UnavailableError, ensure_environment
+from benchmarks.harness.rounds import Variant
+from transformer.model.checkpoint import WEIGHTS
 
 NAMES = {
     "tutorial": "PyTorch as tutorials decode: no cache",
@@ -21,41 +29,8 @@ DEFAULTS = {
     "cuda": ("tutorial", "pytorch", "onnx-float32", "onnx-float16"),
 }
 SHORTLIST = "-shortlist"  # ends the name of a contender that uses one where it might not
+# They translate a part of the sample only.
 SLOW = {"tutorial", "pytorch"}
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A contender in one setting; a process of its own."""
-
-    contender: str
-    # In all, over its workers.
-    num_threads: int
-    # Batches side by side: the workers share the threads, and each batch is cut for them.
-    num_workers: int = 1
-    # What OpenMP's threads do when they wait.
-    is_active_wait: bool = False
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """What its process needs besides: OpenMP reads its settings when it is loaded."""
-        return {"OMP_WAIT_POLICY": "ACTIVE"} if self.is_active_wait else {}
-
-    @property
-    def setting(self) -> str:
-        """Such as `2`, `2, active wait`, `2 x 1`."""
-        if self.num_workers > 1:
-            return f"{self.num_workers} x {self.num_threads // self.num_workers}"
-        return f"{self.num_threads}, active wait" if self.is_active_wait else str(self.num_threads)
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether it translates a part of the sample only."""
-        return self.contender in SLOW
-
-    def takes(self, batch_size: int) -> bool:
-        """Whether the batches are large enough to share."""
-        return batch_size >= self.num_workers
 
 
 def list_variants(contenders: Sequence[str], threads: Sequence[int]) -> list[Variant]:
@@ -76,6 +51,81 @@ def list_variants(contenders: Sequence[str], threads: Sequence[int]) -> list[Var
             if contender not in SLOW:
                 variants.append(Variant(contender, num_threads, num_workers=num_threads))
     return variants
+
+
+class Commands:
+    """Command lines of workers; what a worker reads is made when it is first asked for.
+
+    Args:
+        project: with the model.
+        subject: the same, loaded.
+        folder: a temporary one, where `work.json` stands.
+        device: of the PyTorch and ONNX contenders.
+    """
+
+    def __init__(
+        self, project: Project, subject: Subject, folder: Path, device: Literal["cpu", "cuda"]
+    ) -> None:
+        self.project = project
+        self.subject = subject
+        self.folder = folder
+        self.device = device
+        self._ctranslate2: Path | UnavailableError | None = None
+
+    def model_path(self, contender: str) -> Path:
+        """The file or folder that a contender loads.
+
+        Raises:
+            UnavailableError: it is not there and can't be made.
+        """
+        engine, _, precision = contender.partition("-")
+        if engine == "onnx":
+            path = graph_file(self.project.translator, precision)
+            if not path.is_file():
+                raise UnavailableError(f"{path.name} is not among the exported translator's files")
+            return path
+        if engine == "ctranslate2":
+            if self.device != "cpu":
+                raise UnavailableError("it is converted and measured for the CPU only")
+            if precision.endswith(SHORTLIST) and self.subject.shortlist is None:
+                raise UnavailableError("the project's export.shortlist makes no short-lists")
+            self._python()
+            return self.folder / precision.removesuffix(SHORTLIST)
+        return self.project.checkpoint / WEIGHTS
+
+    def command(self, variant: Variant) -> list[str]:
+        """The command line of a variant's worker."""
+        who = variant.contender
+        path = self.model_path(who).resolve()
+        work = str(self.folder / "work.json")
+        options = {
+            "path": str(path),
+            "num_threads": variant.num_threads // variant.num_workers,
+            "num_workers": variant.num_workers,
+        }
+        if who.startswith("ctranslate2"):
+            options |= {"compute_type": path.name, "uses_shortlist": who.endswith(SHORTLIST)}
+            command = [str(self._python()), "-m", "benchmarks.decoding.ctranslate2_engine", "serve"]
+            return [*command, work, json.dumps(options)]
+        options |= {"marks": list(self.subject.marks), "device": self.device}
+        kind = {"tutorial": "tutorial", "pytorch": "search"}.get(who, "onnx")
+        command = [sys.executable, "-m", "benchmarks.decoding.worker", kind]
+        return [*command, work, json.dumps(options)]
+
+    def _python(self) -> Path:
+        # Made once; a failure is remembered too.
+        if self._ctranslate2 is None:
+            subject = self.subject
+            try:
+                self._ctranslate2 = ensure_environment(ENVIRONMENT)
+                convert_model(
+                    self._ctranslate2, self.folder, subject.model, subject.info, subject.shortlist
+                )
+            except UnavailableError as error:
+                self._ctranslate2 = error
+        if isinstance(self._ctranslate2, UnavailableError):
+            raise self._ctranslate2
+        return self._ctranslate2
 
 
 def file_bytes(path: Path) -> int:

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor, nn
 
-from benchmarks.decoding.ctranslate2_names import TokenNames, name_tokens
+from benchmarks.decoding.ctranslate2_engine import TokenNames
+from benchmarks.harness.environment import Environment, UnavailableError, run_command
 from transformer.export.shortlist.choose import Shortlist
 from transformer.files import write_json
 from transformer.model.attention import MultiHeadAttention
@@ -19,18 +20,50 @@ from transformer.model.checkpoint import CheckpointInfo
 from transformer.model.embedding import Embedding
 from transformer.model.layers import DecoderLayer, EncoderLayer, FeedForward
 from transformer.model.transformer import Transformer
+from transformer.text.special_tokens import SpecialIds
 
 ARRAYS = "weights.npz"
 SHAPE = "shape.json"
 MAPPING = "mapping.txt"
 
+ENVIRONMENT = Environment("ctranslate2", ("ctranslate2==4.8.5", "numpy==2.4.6", "pyyaml==6.0.3"))
+QUANTIZATIONS = ("float32", "int8")
+
 Arrays = dict[str, npt.NDArray[np.float32]]
+
+
+def convert_model(
+    python: Path,
+    folder: Path,
+    model: Transformer,
+    info: CheckpointInfo,
+    shortlist: Shortlist | None,
+) -> None:
+    """Writes float32 and int8 models, by the names of `QUANTIZATIONS`, into a folder.
+
+    Args:
+        python: that of CTranslate2's environment.
+        folder: a temporary one.
+        model: with the weights.
+        info: of the same checkpoint.
+        shortlist: as the export made it, if it did.
+
+    Raises:
+        UnavailableError: CTranslate2 has no such model, or the conversion failed.
+    """
+    try:
+        write_model(folder, model, info, shortlist)
+    except ValueError as error:
+        raise UnavailableError(str(error)) from error
+    module = [str(python), "-m", "benchmarks.decoding.ctranslate2_engine"]
+    for kind in QUANTIZATIONS:
+        run_command([*module, "convert", str(folder), kind, str(folder / kind)])
 
 
 def write_model(
     folder: Path, model: Transformer, info: CheckpointInfo, shortlist: Shortlist | None = None
 ) -> None:
-    """Writes all that `ctranslate2_convert` needs, for an environment without torch.
+    """Writes all that `ctranslate2_engine` needs, for an environment without torch.
 
     Raises:
         ValueError: CTranslate2 knows no such model.
@@ -40,26 +73,21 @@ def write_model(
     with (folder / ARRAYS).open("wb") as file:
         np.savez(file, **cast(Any, arrays))
     write_json(folder / SHAPE, shape(model))
-    source, target = info.source, info.target
     names = TokenNames(
-        name_tokens(
-            info.source_vocab_size,
-            pad=source.pad_id,
-            unk=source.unk_id,
-            bos=source.bos_id,
-            eos=source.eos_id,
-        ),
-        name_tokens(
-            info.target_vocab_size,
-            pad=target.pad_id,
-            unk=target.unk_id,
-            bos=target.bos_id,
-            eos=target.eos_id,
-        ),
+        name_tokens(info.source_vocab_size, info.source),
+        name_tokens(info.target_vocab_size, info.target),
     )
     names.save(folder)
     if shortlist is not None:
         write_mapping(folder / MAPPING, names, shortlist)
+
+
+def name_tokens(size: int, special: SpecialIds) -> list[str]:
+    """Names of `size` ids: the marks' usual ones, and the number itself for all others."""
+    names = [str(id) for id in range(size)]
+    names[special.pad_id], names[special.unk_id] = "<pad>", "<unk>"
+    names[special.bos_id], names[special.eos_id] = "<s>", "</s>"
+    return names
 
 
 def write_mapping(path: Path, names: TokenNames, shortlist: Shortlist) -> None:

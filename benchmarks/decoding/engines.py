@@ -189,14 +189,14 @@ def load_onnx(
 
 
 def load_torch(
-    kind: Literal["search", "tutorial"],
+    is_search: bool,
     checkpoint: Path,
     marks: Marks,
     ranking: Ranking,
     num_threads: int,
     device: Device,
 ) -> Loaded:
-    """A checkpoint in PyTorch."""
+    """A checkpoint in PyTorch, with our search or else as tutorials decode."""
     import torch
 
     from transformer.model.checkpoint import load_checkpoint
@@ -205,5 +205,5 @@ def load_torch(
     started = time.perf_counter()
     model, _ = load_checkpoint(checkpoint, device)
     seconds = time.perf_counter() - started
-    engine = SearchEngine if kind == "search" else TutorialEngine
+    engine = SearchEngine if is_search else TutorialEngine
     return Loaded(engine(model, marks, ranking, device), seconds, str(torch.__version__))

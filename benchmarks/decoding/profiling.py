@@ -4,13 +4,15 @@ import json
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from benchmarks.decoding.engines import Marks, OnnxEngine
-from benchmarks.decoding.findings import markdown_table
-from benchmarks.decoding.work import Work
+from benchmarks.decoding.engines import Device, Marks, OnnxEngine
+from benchmarks.decoding.work import Work, prepare
+from benchmarks.harness.report import markdown_table
+
+T = TypeVar("T")
 
 NUM_NODES = 15
 _SUFFIX = "_kernel_time"
@@ -36,48 +38,50 @@ def profile(
 
     The profiler itself takes time for every node, so that cheap ones look dearer than they are.
     """
-    batches = [
-        ([work.sources[row] for row in rows], [work.max_lengths[row] for row in rows])
-        for rows in plan
-    ]
-
     from transformer.serving.session import open_session
 
     def run(session: Any) -> float:
         engine = OnnxEngine(session, marks, work.ranking)
+        batches = [prepare(engine, work, rows) for rows in plan]
         started = time.perf_counter()
-        for sources, max_lengths in batches:
-            engine.run(engine.prepare(sources, max_lengths), beam_size)
+        for batch in batches:
+            engine.run(batch, beam_size)
         return time.perf_counter() - started
 
-    with tempfile.TemporaryDirectory() as folder:
-        plain, _ = open_session(graph, "cpu", threads)
-        run(plain)
-        seconds = run(plain)
-        session = _open_profiled(graph, threads, Path(folder) / "profile")
-        with_profiler = run(session)
-        events = json.loads(Path(session.end_profiling()).read_text())
+    plain, _ = open_session(graph, "cpu", threads)
+    run(plain)
+    seconds = run(plain)
+    with_profiler, nodes = profile_nodes(graph, run, "cpu", threads)
     summary = f"{seconds:.3f} s without the profiler, {with_profiler:.3f} s with it."
-    return f"{summary}\n\n{describe(node_times(events))}"
+    return f"{summary}\n\n{describe(nodes)}"
 
 
-def _open_profiled(graph: Path, threads: int, prefix: Path) -> Any:
+def profile_nodes(
+    graph: Path, run: Callable[[Any], T], device: Device, num_threads: int | None
+) -> tuple[T, list[NodeTime]]:
+    """Gives what a function of the graph's session gives, and the nodes that ran meanwhile."""
     import onnxruntime
+
+    from transformer.serving.session import PROVIDERS
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors
-    options.intra_op_num_threads = threads
-    options.enable_cpu_mem_arena = threads != 1
+    options.intra_op_num_threads = num_threads or 0
+    options.enable_cpu_mem_arena = num_threads != 1
     options.enable_profiling = True
-    options.profile_file_prefix = str(prefix)
-    # As `transformer.serving.session` opens it, which has no way in for a profiler, and whose
-    # session beside this one has told the allocator what to keep.
-    return onnxruntime.InferenceSession(
-        graph,
-        options,
-        providers=["CPUExecutionProvider"],
-        disabled_optimizers=["SkipLayerNormFusion"],
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        options.profile_file_prefix = str(Path(folder) / "profile")
+        # As `transformer.serving.session` opens it, which has no way in for a profiler, and whose
+        # session beside this one has told the allocator what to keep.
+        session = onnxruntime.InferenceSession(
+            graph,
+            options,
+            providers=[PROVIDERS[name] for name in dict.fromkeys((device, "cpu"))],
+            disabled_optimizers=["SkipLayerNormFusion"],
+        )
+        result = run(session)
+        events = json.loads(Path(session.end_profiling()).read_text())
+    return result, node_times(events)
 
 
 def node_times(events: Iterable[dict[str, Any]]) -> list[NodeTime]:

@@ -4,9 +4,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks.decoding.engines import Marks
-from benchmarks.decoding.sampling import few, length_batches, spread
 from benchmarks.decoding.work import Work
 from pipeline.params import load_section, load_sections
 from transformer.evaluation.config import EvaluateConfig
@@ -26,6 +26,12 @@ GRAPHS = {
     "int8": "translator.int8.onnx",
     "float16": "translator.float16.onnx",
 }
+
+# Slow contenders translate one batch of so many, but so many batches at least.
+FEW_SHARE = 5
+MIN_FEW = 3
+
+T = TypeVar("T")
 
 # The plan of the whole test set.
 ALL = "all"
@@ -158,6 +164,25 @@ def plan_work(subject: Subject, num_sentences: int, batch_sizes: Sequence[int]) 
 def plan_name(batch_size: int, is_slow: bool = False) -> str:
     """The name of the sample in batches of one size, or of the part of it for slow contenders."""
     return f"{batch_size} few" if is_slow else str(batch_size)
+
+
+def spread(items: Sequence[T], count: int) -> list[T]:
+    """`count` of the items at even distances, first and last half a distance from the ends."""
+    count = min(count, len(items))
+    return [items[(2 * place + 1) * len(items) // (2 * count)] for place in range(count)]
+
+
+def length_batches(
+    indices: Sequence[int], lengths: Sequence[int], batch_size: int
+) -> list[list[int]]:
+    """The indices in batches of one size, the longest sentences first; the last may be smaller."""
+    order = sorted(indices, key=lambda index: (-lengths[index], index))
+    return [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+
+
+def few(batches: Sequence[list[int]]) -> list[list[int]]:
+    """Some of the batches, evenly spaced over their lengths, for contenders that are slow."""
+    return spread(batches, max(MIN_FEW, -(-len(batches) // FEW_SHARE)))
 
 
 def _read_lines(path: Path) -> list[str]:

@@ -1,16 +1,18 @@
 """One run of the benchmark: workers in turn, from their start to the last measurement."""
 
-from collections.abc import Callable
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
-from benchmarks.decoding.cold_start import time_cold_starts
-from benchmarks.decoding.commands import Commands
-from benchmarks.decoding.contenders import Variant, file_bytes
-from benchmarks.decoding.findings import Findings
-from benchmarks.decoding.project import ALL, Subject
-from benchmarks.decoding.targets import beam_name
-from benchmarks.harness.environment import UnavailableError
-from benchmarks.harness.rounds import measure_all
+from benchmarks.decoding.contenders import SLOW, Commands, file_bytes
+from benchmarks.decoding.findings import Cell, DecodingFindings, beam_name
+from benchmarks.decoding.project import ALL, Subject, plan_name
+from benchmarks.harness.environment import ROOT, UnavailableError
+from benchmarks.harness.rounds import Variant
 from benchmarks.harness.workers import Worker
 from transformer.evaluation.scores import score_bleu
 
@@ -19,7 +21,7 @@ REFERENCE = "pytorch"
 
 
 def find_all(
-    findings: Findings, commands: Commands, rounds: int, report: Callable[[str], None]
+    findings: DecodingFindings, commands: Commands, rounds: int, report: Callable[[str], None]
 ) -> None:
     """Fills in the findings: every worker is started, translates the test set, is measured.
 
@@ -29,26 +31,31 @@ def find_all(
         rounds: measurements of each figure.
         report: is told what goes on.
     """
+    workers: dict[Variant, Worker] = {}
+
+    def ask(variant: Variant, cell: Cell) -> dict[str, Any] | None:
+        if cell.batch_size < variant.num_workers:  # too small a batch to share
+            return None
+        plan = plan_name(cell.batch_size, variant.contender in SLOW)
+        return workers[variant].ask("measure", plan=plan, beam_size=cell.beam_size)
+
     with ExitStack() as stack:
-        workers: dict[Variant, Worker] = {}
         for round_index in range(rounds):
             report(f"start {round_index + 1} of {rounds}")
             for variant in findings.variants:
-                worker = _start(findings, commands, variant)
+                worker = findings.start(variant, lambda who=variant: commands.command(who))  # type: ignore[misc]
                 if worker is None:
                     continue
+                greeting, who = worker.greeting, variant.contender
+                seconds = greeting["load_seconds"], greeting["session_seconds"]
+                findings.loads.setdefault(variant, []).append(seconds)
+                findings.file_bytes[who] = file_bytes(commands.model_path(who))
                 if round_index == rounds - 1:
                     workers[variant] = stack.enter_context(worker)
                 else:
                     worker.close()
         _judge_quality(findings, commands.subject, workers, report)
-        measurements, failed = measure_all(workers, findings.cells, rounds, report)
-        findings.measurements = measurements
-        for variant, reason in failed.items():
-            findings.reasons[variant.contender] = f"{variant.setting} threads: {reason}"
-        for variant, worker in workers.items():
-            if variant not in failed:
-                findings.peak_bytes[variant] = worker.ask("memory")["peak_bytes"]
+        findings.measure(list(workers), findings.cells, rounds, ask, report)
     report("cold start")
     sentence = next(text for text in commands.subject.sources if text)
     try:
@@ -59,25 +66,39 @@ def find_all(
         findings.reasons["cold start"] = str(error)
 
 
-def _start(findings: Findings, commands: Commands, variant: Variant) -> Worker | None:
-    who = variant.contender
-    if who in findings.reasons:
-        return None
-    try:
-        worker = Worker(commands.command(variant), variant.environment)
-        findings.file_bytes[who] = file_bytes(commands.model_path(who))
-    except UnavailableError as error:
-        findings.reasons[who] = str(error)
-        return None
-    greeting = worker.greeting
-    seconds = greeting["load_seconds"], greeting["session_seconds"]
-    findings.loads.setdefault(variant, []).append(seconds)
-    findings.versions[who] = greeting["version"]
-    return worker
+def time_cold_starts(translator: Path, sentence: str, count: int) -> Iterator[float]:
+    """How long a user waits for the first translation of the command line, again and again.
+
+    Args:
+        translator: an exported translator's folder.
+        sentence: what it translates.
+        count: how many processes, one after another.
+
+    Yields:
+        Seconds from the start of a process to its first line of output.
+
+    Raises:
+        UnavailableError: the command failed.
+    """
+    command = [sys.executable, "-m", "pipeline", "translate"]
+    command += ["--model", str(translator.resolve()), "--", sentence]
+    for _ in range(count):
+        started = time.perf_counter()
+        with subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            seconds = time.perf_counter() - started
+            _, errors = process.communicate()
+        if not line or process.returncode:
+            said = errors.strip().splitlines()[-1:]
+            raise UnavailableError(f"`python -m pipeline translate` failed: {said}")
+        yield seconds
 
 
 def _judge_quality(
-    findings: Findings,
+    findings: DecodingFindings,
     subject: Subject,
     workers: dict[Variant, Worker],
     report: Callable[[str], None],

@@ -1,24 +1,17 @@
-"""What parent and worker say to each other: one JSON object a line.
+"""What workers translate, and how they time it; the standard library alone, as the protocol.
 
-Workers run in environments of their own, so this module imports the standard library alone.
-
-A worker says first, once it is loaded: {"load_seconds", "session_seconds", "version"}. Then it
-answers requests one by one:
-- {"kind": "measure", "plan", "beam_size"} -> {"seconds", "num_tokens", "num_batches"};
-- {"kind": "translate", "plan", "beam_size"} -> {"targets": a list of ids per sentence};
-- {"kind": "memory"} -> {"peak_bytes"}.
-Each answer holds "cpu_seconds" too, what the worker used of the cores for it; what goes wrong is
-answered as {"error": message}.
+They answer {"kind": "measure", "plan", "beam_size"} with {"seconds", "num_tokens", "num_batches"}
+and {"kind": "translate", "plan", "beam_size"} with {"targets": a list of ids per sentence}.
 """
 
 import json
-import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TextIO
+from typing import Any, NamedTuple, Protocol
+
+from benchmarks.harness.protocol import serve
 
 # Sentences translated before the clock starts: a worker that slept finds its caches cold.
 NUM_WARM_UP_SENTENCES = 8
@@ -84,28 +77,21 @@ class Loaded(NamedTuple):
     version: str
 
 
-def serve(load: Callable[[], Loaded], work: Work) -> None:
-    """Loads an engine, then answers requests on standard input until it ends."""
-    answers = take_stdout()
+def serve_engine(load: Callable[[], Loaded], work: Work) -> None:
+    """Loads an engine, then measures and translates as it is asked to."""
 
-    def answer(values: dict[str, Any]) -> None:
-        print(json.dumps(values), file=answers, flush=True)
-
-    started = time.perf_counter()
-    try:
+    def start() -> tuple[dict[str, Any], Callable[[dict[str, Any]], dict[str, Any]]]:
         engine, session_seconds, version = load()
-    except Exception as error:  # whatever it is, the table tells it
-        answer({"error": f"{type(error).__name__}: {error}"})
-        return
-    load_seconds = time.perf_counter() - started
-    answer({"load_seconds": load_seconds, "session_seconds": session_seconds, "version": version})
-    for line in sys.stdin:
-        used = time.process_time()
-        try:
-            values = _respond(engine, work, json.loads(line))
-        except Exception as error:
-            values = {"error": f"{type(error).__name__}: {error}"}
-        answer(values | {"cpu_seconds": time.process_time() - used})
+
+        def respond(request: dict[str, Any]) -> dict[str, Any]:
+            plan, beam_size = work.plans[request["plan"]], request["beam_size"]
+            if request["kind"] == "measure":
+                return measure(engine, work, plan, beam_size)
+            return {"targets": translate(engine, work, plan, beam_size)}
+
+        return {"session_seconds": session_seconds, "version": version}, respond
+
+    serve(start)
 
 
 def measure(
@@ -120,7 +106,7 @@ def measure(
     Returns:
         "seconds" in those calls, "num_tokens" that they gave, end marks included, "num_batches".
     """
-    batches = [_prepare(engine, work, rows) for rows in plan]
+    batches = [prepare(engine, work, rows) for rows in plan]
     num_warm = 0
     for rows, batch in zip(plan, batches, strict=True):
         if num_warm >= NUM_WARM_UP_SENTENCES:
@@ -146,49 +132,14 @@ def translate(
     """The translations of all sentences in their order; none for those outside the plan."""
     targets: list[list[int]] = [[] for _ in work.sources]
     for rows in plan:
-        result = engine.run(_prepare(engine, work, rows), beam_size)
+        result = engine.run(prepare(engine, work, rows), beam_size)
         for row, target in zip(rows, engine.read(result), strict=True):
             targets[row] = target
     return targets
 
 
-def peak_bytes() -> int:
-    """The largest resident memory of this process so far.
-
-    Linux counts `ru_maxrss` over from the process that started this one, `VmHWM` it doesn't.
-    """
-    try:
-        status = Path("/proc/self/status").read_text()
-        return next(
-            int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM")
-        )
-    except (OSError, StopIteration):
-        import resource
-
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def _respond(engine: Engine, work: Work, request: dict[str, Any]) -> dict[str, Any]:
-    if request["kind"] == "measure":
-        return measure(engine, work, work.plans[request["plan"]], request["beam_size"])
-    if request["kind"] == "translate":
-        plan = work.plans[request["plan"]]
-        return {"targets": translate(engine, work, plan, request["beam_size"])}
-    return {"peak_bytes": peak_bytes()}
-
-
-def _prepare(engine: Engine, work: Work, rows: Sequence[int]) -> Any:
+def prepare(engine: Engine, work: Work, rows: Sequence[int]) -> Any:
+    """A batch of a plan in the engine's form."""
     return engine.prepare(
         [work.sources[row] for row in rows], [work.max_lengths[row] for row in rows]
     )
-
-
-def take_stdout() -> TextIO:
-    """Where answers go from here on.
-
-    Libraries print; their words go to standard error, so that answers stay whole lines.
-    """
-    stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return stream

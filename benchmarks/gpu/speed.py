@@ -11,6 +11,7 @@ from torch._dynamo.utils import counters
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.gpu.cells import Cell, Setting
+from benchmarks.gpu.report import COMPARED_TOKENS
 from benchmarks.gpu.timing import forget_peak, peak_gigabytes, wait
 from benchmarks.training.subject import LONGEST, prepare, write_synthetic_ids
 from transformer.monitoring.flops import measure_product_peak, training_flops
@@ -19,8 +20,7 @@ from transformer.training.trainer import Trainer
 from transformer.training.variants import Variants
 
 TOKENS = (4_096, 25_000, 65_536, 100_000)
-# At which the other forms of a step's computation are tried, each alone and all together.
-COMPARED_TOKENS = 25_000
+# Forms of a step's computation, tried at `COMPARED_TOKENS`, each alone and all together.
 VARIANTS = {
     "explicit attention": Variants(explicit_length=LONGEST),
     "plain loss": Variants(plain_loss=True),
@@ -40,8 +40,9 @@ class _Load(NamedTuple):
     variants: Variants
 
 
-def list_cells(setting: Setting, shape: str) -> list[Cell]:
-    """The cells of the part `speed`, for one of the shapes of `benchmarks.training`."""
+def list_cells(setting: Setting, part: str) -> list[Cell]:
+    """The cells of `speed-base` or `speed-big`, shapes of `benchmarks.training`."""
+    shape = part.removeprefix("speed-")
     tokens = (256,) if setting.is_tiny else TOKENS
     compared = tokens[0] if setting.is_tiny else COMPARED_TOKENS
     # What targets and choices hang on comes first.

@@ -13,10 +13,13 @@ from typing import Any, NamedTuple
 
 from safetensors.torch import save_file
 
-from benchmarks.gpu.project import load_configs
+from benchmarks.training.subject import load_configs
+from benchmarks.training.work import NEVER
 from transformer.files import read_json, write_json
+from transformer.model.config import ModelConfig
 from transformer.text.ids import load_ids
 from transformer.training.averaging import model_weights
+from transformer.training.config import TrainConfig
 from transformer.training.device import tune_process
 from transformer.training.interruption import TrainingStopped
 from transformer.training.reporting import Speed, TrainRow, ValidRow
@@ -36,6 +39,16 @@ class Steps(NamedTuple):
     stop_at: int | None = None  # save after so many steps, and end
     is_killed: bool = False  # end by KILL, with the state on disk
     weights: str | None = None  # a file for the weights
+
+
+def reference_steps(project: Path, num_steps: int, **changes: Any) -> Steps:
+    """The steps whose losses are compared: without dropout, on batches of the project's size."""
+    return Steps(str(project), num_steps, {"deterministic": False} | changes)
+
+
+def largest_difference(found: Sequence[float], wanted: Sequence[float]) -> float:
+    """Of losses step by step, relative."""
+    return max(abs(a - b) / abs(b) for a, b in zip(found, wanted, strict=True))
 
 
 class _Losses:
@@ -59,12 +72,35 @@ class _Losses:
         pass
 
 
+def _without_dropout(
+    project: Path, num_steps: int, changes: dict[str, Any]
+) -> tuple[ModelConfig, TrainConfig]:
+    # The learning rate is constant after a short warm-up, no state is saved, each step is logged.
+    model, train = load_configs(project)
+    no_dropout = {"dropout": 0.0, "embedding_dropout": None, "attention_dropout": 0.0}
+    values = train.model_dump() | {
+        "initialize_from": None,
+        "num_processes": 1,
+        "learning_rate": 1e-3,
+        "schedule": {"kind": "constant", "warmup_steps": min(4, num_steps - 1)},
+        "max_epochs": NEVER,
+        "max_steps": num_steps,
+        "validate_every_steps": None,
+        "early_stopping_patience": None,
+        "average_checkpoints": 1,
+        "accuracy_steps": None,
+        "log_every_steps": 1,
+        "save_every_seconds": float(NEVER),
+    }
+    return model.model_copy(update=no_dropout), TrainConfig.model_validate(values | changes)
+
+
 def take_steps(steps: Steps) -> dict[str, Any]:
     """Trains; returns "losses" by step, the weights' "sha256", "seconds_a_step".
 
     Where it is to stop, there are neither weights nor hash.
     """
-    model_config, config = load_configs(Path(steps.project), steps.num_steps, **steps.changes)
+    model_config, config = _without_dropout(Path(steps.project), steps.num_steps, steps.changes)
     ids = load_ids(Path(steps.project) / "data/ids")
     record = _Losses()
     resume = Resume()

@@ -1,19 +1,17 @@
-"""Environments for other engines, and our weights converted in CTranslate2's."""
+"""Environments for other engines, and the commands that are run in them."""
 
+import os
 import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.decoding.ctranslate2_model import write_model
-from benchmarks.decoding.project import Subject
-
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ROOT / ".environments"
-INSTALL_TIMEOUT_SECONDS = 900
-QUANTIZATIONS = ("float32", "int8")
+TIMEOUT_SECONDS = 900
 
 
 @dataclass(frozen=True)
@@ -30,9 +28,6 @@ class Environment:
     def folder(self) -> Path:
         """Where it is made."""
         return ENVIRONMENTS / self.name
-
-
-CTRANSLATE2 = Environment("ctranslate2", ("ctranslate2==4.8.5", "numpy==2.4.6", "pyyaml==6.0.3"))
 
 
 class UnavailableError(ValueError):
@@ -56,30 +51,48 @@ def ensure_environment(environment: Environment) -> Path:
     if python.exists() and done.exists() and done.read_text() == wanted:
         return python
     shutil.rmtree(folder, ignore_errors=True)
-    _run([sys.executable, "-m", "venv", str(folder)])
+    run_command([sys.executable, "-m", "venv", str(folder)])
     options = ["--quiet", "--disable-pip-version-check"]
     if environment.shares_ours:
         # After its own packages in the search path, so that those win.
         (next(folder.glob("lib/python*/site-packages")) / "ours.pth").write_text(ours + "\n")
         options.append("--no-deps")
-    _run([str(python), "-m", "pip", "install", *options, *environment.requirements])
+    run_command([str(python), "-m", "pip", "install", *options, *environment.requirements])
     done.write_text(wanted)  # last, so that a broken installation is made anew
     return python
 
 
-def convert(python: Path, subject: Subject, folder: Path) -> None:
-    """Writes float32 and int8 models, by the names of `QUANTIZATIONS`, into a folder.
+def run_command(command: Sequence[str], cwd: Path = ROOT, expected_status: int = 0) -> None:
+    """Runs a Python command to its end; what it says on failure goes to standard error.
+
+    It imports this project's code from any folder.
 
     Raises:
-        UnavailableError: CTranslate2 has no such model, or the conversion failed.
+        UnavailableError: it ended otherwise than expected, or took over `TIMEOUT_SECONDS`.
     """
+    what = " ".join(["python", *command[1:4]])
     try:
-        write_model(folder, subject.model, subject.info, subject.shortlist)
-    except ValueError as error:
-        raise UnavailableError(str(error)) from error
-    for quantization in QUANTIZATIONS:
-        module = [str(python), "-m", "benchmarks.decoding.ctranslate2_convert"]
-        _run([*module, str(folder), quantization, str(folder / quantization)])
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env=project_environment(),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise UnavailableError(f"{what} took over {TIMEOUT_SECONDS} s") from None
+    if done.returncode != expected_status:
+        said = done.stderr or done.stdout
+        print(said[-2000:], file=sys.stderr)
+        raise UnavailableError(f"{what} failed: {reason_of(said)}")
+
+
+def project_environment() -> dict[str, str]:
+    """Ours, for a process that imports this project's code in another folder."""
+    paths = [str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    search_path = os.pathsep.join(str(Path(path).absolute()) for path in paths if path)
+    return os.environ | {"PYTHONPATH": search_path}
 
 
 def reason_of(stderr: str) -> str:
@@ -88,15 +101,3 @@ def reason_of(stderr: str) -> str:
     errors = [line for line in lines if line.startswith("ERROR:")]
     others = [line for line in lines if not line.startswith("WARNING:")]
     return (errors or others or ["it said nothing"])[-1].removeprefix("ERROR:").strip()
-
-
-def _run(command: list[str]) -> None:
-    what = " ".join(["python", *command[1:4]])
-    try:
-        done = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        raise UnavailableError(f"{what} took over {INSTALL_TIMEOUT_SECONDS} s") from None
-    if done.returncode:
-        raise UnavailableError(f"{what} failed: {reason_of(done.stderr or done.stdout)}")

@@ -1,4 +1,4 @@
-"""The machine and the code that a run's figures belong to."""
+"""What a run's figures belong to, in words: machine, model, code."""
 
 import os
 import platform
@@ -6,6 +6,12 @@ import subprocess
 from pathlib import Path
 
 from benchmarks.harness.environment import ROOT
+from transformer.model.config import ModelConfig
+
+
+def describe_run(*more: str) -> str:
+    """Machine, commit, and what else the figures of a run depend on, as a sentence."""
+    return "; ".join(filter(None, [describe_machine(), *more, describe_commit()])) + "."
 
 
 def describe_machine() -> str:
@@ -31,6 +37,14 @@ def describe_gpu() -> str:
     return (
         f"{torch.cuda.get_device_name(0)}, {gibibytes:.0f} GiB, driver {said.split()[0]}, "
         f"CUDA {torch.version.cuda}, cuDNN {cudnn}, PyTorch {torch.__version__}"
+    )
+
+
+def describe_model(config: ModelConfig) -> str:
+    """The shape of a model, such as `3 + 3 layers, d 256, ff 1024, 4 heads`."""
+    return (
+        f"{config.num_encoder_layers} + {config.num_decoder_layers} layers, d {config.d_model}, "
+        f"ff {config.d_ff}, {config.num_heads} heads"
     )
 
 

@@ -1,34 +1,65 @@
-"""Speeds, measured in turn."""
+"""Measurements in rounds, in which the contenders take turns."""
 
 import os
+import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from benchmarks.decoding.contenders import Variant
-from benchmarks.decoding.project import plan_name
-from benchmarks.decoding.sampling import Cell, interleave
 from benchmarks.harness.environment import UnavailableError
-from benchmarks.harness.workers import Worker
+
+T = TypeVar("T")
+# A column of a table, such as a batch size; one that has no columns is measured in `()`.
+C = TypeVar("C", bound=tuple[int, ...])
+
+# A measurement in which other processes took more of the cores is made again, so often.
+MAX_OTHERS_SHARE = 0.1
+MAX_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A contender in one setting; a process of its own."""
+
+    contender: str
+    # In all, over its workers.
+    num_threads: int
+    # Batches side by side: the workers share the threads, and each batch is cut for them.
+    num_workers: int = 1
+    # What OpenMP's threads do when they wait.
+    is_active_wait: bool = False
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What its process needs besides: OpenMP reads its settings when it is loaded."""
+        return {"OMP_WAIT_POLICY": "ACTIVE"} if self.is_active_wait else {}
+
+    @property
+    def setting(self) -> str:
+        """Such as `2`, `2, active wait`, `2 x 1`."""
+        if self.num_workers > 1:
+            return f"{self.num_workers} x {self.num_threads // self.num_workers}"
+        return f"{self.num_threads}, active wait" if self.is_active_wait else str(self.num_threads)
 
 
 class Measurement(NamedTuple):
     """One measurement of one variant in one cell."""
 
     variant: Variant
-    cell: Cell
+    cell: tuple[int, ...]
     round_index: int
-    seconds: float
-    num_tokens: int
     # What other processes took of all cores meanwhile, 0 to 1; None where that can't be told.
     others_share: float | None
+    # The worker's answer: "seconds", "num_tokens", "peak_bytes" and what else was counted.
+    figures: Mapping[str, float]
 
     @property
     def speed(self) -> float:
-        """Target tokens per second."""
-        return self.num_tokens / self.seconds
+        """Tokens per second."""
+        return self.figures["num_tokens"] / self.figures["seconds"]
 
 
 class Ratio(NamedTuple):
@@ -37,80 +68,122 @@ class Ratio(NamedTuple):
     value: float
     low: float
     high: float
-    ours: Variant
-    theirs: Variant
 
 
 class Speeds:
-    """Medians of measurements, and who is best."""
+    """Medians over the rounds, and who is best.
+
+    Args:
+        measurements: of all variants.
+    """
 
     def __init__(self, measurements: Sequence[Measurement]) -> None:
-        self._by_round: dict[tuple[Variant, Cell], dict[int, float]] = {}
+        self._by_round: dict[tuple[Variant, tuple[int, ...]], dict[int, Measurement]] = {}
         for one in measurements:
-            rounds = self._by_round.setdefault((one.variant, one.cell), {})
-            rounds[one.round_index] = one.speed
+            self._by_round.setdefault((one.variant, one.cell), {})[one.round_index] = one
 
-    def median(self, variant: Variant, cell: Cell) -> float | None:
-        """Target tokens per second, or None if nothing was measured."""
-        rounds = self._by_round.get((variant, cell))
-        return median(rounds.values()) if rounds else None
+    def rounds(self, variant: Variant, cell: tuple[int, ...] = ()) -> list[Measurement]:
+        """The measurement of each round; none if there was none."""
+        return list(self._by_round.get((variant, cell), {}).values())
 
-    def best(self, contenders: Sequence[str], cell: Cell) -> Variant | None:
-        """The variant of these contenders with the highest median."""
+    def median(
+        self,
+        variant: Variant | None,
+        cell: tuple[int, ...] = (),
+        figure: Callable[[Measurement], float] = lambda one: one.speed,
+    ) -> float | None:
+        """Of tokens per second, or of another figure; None if nothing was measured."""
+        rounds = [] if variant is None else self.rounds(variant, cell)
+        return median(map(figure, rounds)) if rounds else None
+
+    def best(self, contenders: Sequence[str], cell: tuple[int, ...] = ()) -> Variant | None:
+        """The variant of these contenders with the highest median speed."""
         medians = {
-            variant: median(rounds.values())
+            variant: median(one.speed for one in rounds.values())
             for (variant, where), rounds in self._by_round.items()
             if where == cell and variant.contender in contenders
         }
         return max(medians, key=lambda variant: medians[variant]) if medians else None
 
-    def ratio(self, ours: Sequence[str], theirs: Sequence[str], cell: Cell) -> Ratio | None:
+    def ratio(
+        self, ours: Sequence[str], theirs: Sequence[str], cell: tuple[int, ...] = ()
+    ) -> Ratio | None:
         """Our best variant's median over their best one's, or None if either is missing."""
         mine, other = self.best(ours, cell), self.best(theirs, cell)
         if mine is None or other is None:
             return None
-        ours_by_round, theirs_by_round = self._by_round[mine, cell], self._by_round[other, cell]
-        value = median(ours_by_round.values()) / median(theirs_by_round.values())
-        both = ours_by_round.keys() & theirs_by_round.keys()
-        by_round = [ours_by_round[index] / theirs_by_round[index] for index in both]
-        return Ratio(value, min(by_round, default=value), max(by_round, default=value), mine, other)
+        above, below = (
+            {index: one.speed for index, one in self._by_round[variant, cell].items()}
+            for variant in (mine, other)
+        )
+        value = median(above.values()) / median(below.values())
+        by_round = [above[index] / below[index] for index in above.keys() & below.keys()]
+        return Ratio(value, min(by_round, default=value), max(by_round, default=value))
 
 
-def measure_all(
-    workers: Mapping[Variant, Worker],
-    cells: Sequence[Cell],
+def measure_rounds(
+    variants: Sequence[Variant],
+    cells: Sequence[C],
     num_rounds: int,
+    ask: Callable[[Variant, C], dict[str, Any] | None],
     report: Callable[[str], None],
 ) -> tuple[list[Measurement], dict[Variant, str]]:
     """All measurements, in interleaved order, and why some variants have none.
 
-    A variant that fails is left out from then on.
+    A variant that fails is left out from then on. Of a measurement that others disturbed, the
+    quietest of several attempts stands.
+
+    Args:
+        variants: in the order of the table.
+        cells: in which each of them is measured.
+        num_rounds: measurements of each.
+        ask: makes one measurement; its "cpu_seconds" are all that our processes used meanwhile.
+            None where a variant is not measured in a cell.
+        report: is told what goes on.
     """
     measurements: list[Measurement] = []
     failed: dict[Variant, str] = {}
     told = -1
-    for round_index, cell, variant in interleave(cells, list(workers), num_rounds):
+    for round_index, cell, variant in interleave(cells, variants, num_rounds):
         if round_index > told:
             report(f"round {round_index + 1} of {num_rounds}")
             told = round_index
-        if variant in failed or not variant.takes(cell.batch_size):
-            continue
-        plan = plan_name(cell.batch_size, variant.is_slow)
-        started, busy = time.perf_counter(), busy_seconds()
-        try:
-            answer = workers[variant].ask("measure", plan=plan, beam_size=cell.beam_size)
-        except UnavailableError as error:
-            failed[variant] = str(error)
-            continue
-        elapsed, now_busy = time.perf_counter() - started, busy_seconds()
-        share = None
-        if busy is not None and now_busy is not None:
-            others = now_busy - busy - answer["cpu_seconds"]
-            share = max(0.0, others / (elapsed * (os.cpu_count() or 1)))
-        measurements.append(
-            Measurement(variant, cell, round_index, answer["seconds"], answer["num_tokens"], share)
-        )
+        attempts: list[Measurement] = []
+        while variant not in failed and len(attempts) < MAX_ATTEMPTS:
+            started, busy = time.perf_counter(), busy_seconds()
+            try:
+                answer = ask(variant, cell)
+            except UnavailableError as error:
+                failed[variant] = str(error)
+                attempts.clear()
+                break
+            if answer is None:
+                break
+            share = others_share(started, busy, answer["cpu_seconds"])
+            attempts.append(Measurement(variant, cell, round_index, share, answer))
+            if share is None or share <= MAX_OTHERS_SHARE:
+                break
+        if attempts:
+            measurements.append(min(attempts, key=lambda one: one.others_share or 0.0))
     return measurements, failed
+
+
+def interleave(
+    cells: Sequence[C], contenders: Sequence[T], num_rounds: int
+) -> Iterator[tuple[int, C, T]]:
+    """Round, cell and contender of each measurement.
+
+    Each round takes the cells in an order of its own; within a cell the contenders follow one
+    another, and another one begins each time, so that no drift of the machine favours anyone.
+    """
+    first = 0
+    for round_index in range(num_rounds):
+        order = list(cells)
+        random.Random(round_index).shuffle(order)
+        for cell in order:
+            for contender in (*contenders[first:], *contenders[:first]):
+                yield round_index, cell, contender
+            first = (first + 1) % max(len(contenders), 1)
 
 
 def busy_seconds() -> float | None:
@@ -122,3 +195,17 @@ def busy_seconds() -> float | None:
     user, nice, system, _, _, *rest = map(int, fields)
     irq, softirq, steal = rest[:3]
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def others_share(started: float, busy: float | None, used: float) -> float | None:
+    """What other processes took of all cores since then.
+
+    Args:
+        started: by time.perf_counter().
+        busy: what `busy_seconds` gave then.
+        used: seconds that our own processes used since.
+    """
+    elapsed, now_busy = time.perf_counter() - started, busy_seconds()
+    if busy is None or now_busy is None:
+        return None
+    return max(0.0, (now_busy - busy - used) / (elapsed * (os.cpu_count() or 1)))

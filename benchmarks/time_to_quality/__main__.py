@@ -5,17 +5,28 @@ python -m benchmarks.time_to_quality --help
 
 import multiprocessing
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from benchmarks.harness.machine import describe_commit, describe_machine
-from benchmarks.time_to_quality.table import QualityRun, as_json, write_report
-from benchmarks.time_to_quality.training import LOOPS, RECIPES, train_to
-from transformer.files import atomic_write
+from benchmarks.harness.machine import describe_run
+from benchmarks.harness.options import choose, run, tell
+from benchmarks.harness.report import (
+    Verdict,
+    judge,
+    markdown_table,
+    save_page,
+    write_page,
+    write_record,
+)
+from benchmarks.time_to_quality.training import LOOPS, RECIPES, QualityRun, train_to
 from transformer.threads import bound_spinning
+
+MAX_MINUTES = 5.0
 
 
 def main(
@@ -37,23 +48,49 @@ def main(
 ) -> None:
     """Train with the clock running; it stands still while a checkpoint is scored."""
     bound_spinning()  # as each of the project's commands does
-    chosen = _choose(recipes, RECIPES, "--recipes"), _choose(loops, LOOPS, "--loops")
+    chosen = choose(recipes, RECIPES, "--recipes"), choose(loops, LOOPS, "--loops")
     runs: list[QualityRun] = []
     for recipe in chosen[0]:
         for loop in chosen[1]:
-            typer.echo(f"{recipe}, {loop}", err=True)
-            try:
-                runs.append(_train_apart(project, recipe, loop, bleu, threads, max_minutes))
-            except ValueError as error:
-                raise SystemExit(f"error: {error}") from error
-            typer.echo(runs[-1].summary(), err=True)
-    notes = [f"{describe_machine()}; {threads} threads; {describe_commit()}."]
-    report = write_report(runs, bleu, notes)
-    typer.echo(report)
-    if output is not None:
-        for path, text in ((output, report), (output.with_suffix(".json"), as_json(runs, notes))):
-            with atomic_write(path) as temporary:
-                temporary.write_text(text, encoding="utf-8")
+            tell(f"{recipe}, {loop}")
+            runs.append(_train_apart(project, recipe, loop, bleu, threads, max_minutes))
+            tell(runs[-1].summary())
+    notes = [describe_run(f"{threads} threads")]
+    page = write_report(runs, bleu, notes)
+    typer.echo(page)
+    save_page(output, page, write_record({"notes": notes}, "runs", [asdict(run) for run in runs]))
+
+
+def write_report(runs: Sequence[QualityRun], bleu: float, notes: Sequence[str]) -> str:
+    """The whole page."""
+    rows = [
+        [
+            run.recipe,
+            run.loop,
+            run.model,
+            run.settings,
+            "–" if run.reached is None else f"{run.reached.seconds / 60:.2f}",
+            "–" if run.reached is None else str(run.reached.step),
+            f"{run.best_bleu:.2f}",
+            f"{run.tokens_per_second:,.0f}",
+        ]
+        for run in runs
+    ]
+    header = ["recipe", "loop", "model", "training", f"minutes to {bleu:g} BLEU", "steps"]
+    header += ["best BLEU seen", "tokens/s"]
+    table = markdown_table(header, rows, num_text_columns=4)
+    return write_page("Time to quality", "time_to_quality", [*notes, table], [judge_runs(runs)])
+
+
+def judge_runs(runs: Sequence[QualityRun]) -> Verdict:
+    """Whether our trainer is fast enough with any recipe."""
+    ours = [run for run in runs if run.loop.startswith("ours")]
+    minutes = [run.reached.seconds / 60 for run in ours if run.reached]
+    text = "minutes to the score, ours"
+    verdict = judge(text, min(minutes, default=None), MAX_MINUTES, is_most=True)
+    if ours and not minutes:
+        return Verdict(text, "not reached", verdict.target, False)
+    return verdict
 
 
 def _train_apart(
@@ -69,15 +106,5 @@ def _train_apart(
         return pool.submit(train_to, *arguments).result()
 
 
-def _choose(text: str, known: object, option: str) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
-    assert isinstance(known, tuple | dict)
-    if unknown := sorted(set(names) - set(known)):
-        raise typer.BadParameter(
-            f"{', '.join(unknown)}: allowed are {', '.join(known)}", param_hint=option
-        )
-    return names
-
-
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

@@ -2,16 +2,17 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from benchmarks.time_to_quality.table import QualityRun, Score
+from benchmarks.harness.machine import describe_model
 from benchmarks.training.plain import PlainLoop
-from pipeline.params import load_sections
-from pipeline.recipes import make_params
+from benchmarks.training.subject import load_configs, write_params
+from benchmarks.training.work import NEVER, PARAMS
+from pipeline.params import load_section
 from transformer.evaluation.scores import score_bleu
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
@@ -35,7 +36,6 @@ LOOPS: dict[str, dict[str, Any]] = {
     "ours-bfloat16": {"train.precision": "bfloat16"},
     "plain": {},
 }
-NEVER = 10**9
 
 # The first is the model of the speed benchmark.
 RECIPES: dict[str, dict[str, Any]] = {
@@ -64,6 +64,43 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 # Shares of the steps after which the weights are scored.
 CHECKPOINTS = tuple(step / 20 for step in range(10, 21))
+
+
+class Score(NamedTuple):
+    """One checkpoint."""
+
+    step: int
+    seconds: float  # of training alone
+    bleu: float
+
+
+@dataclass
+class QualityRun:
+    """One training, with its scores in order."""
+
+    recipe: str
+    loop: str
+    model: str  # its shape, in words
+    settings: str  # likewise
+    target: float
+    tokens_per_second: float = 0.0
+    scores: list[Score] = field(default_factory=list)
+
+    @property
+    def reached(self) -> Score | None:
+        """The first score at the target or above."""
+        return next((one for one in self.scores if one.bleu >= self.target), None)
+
+    @property
+    def best_bleu(self) -> float:
+        """Of all scores; 0 where there are none."""
+        return max((one.bleu for one in self.scores), default=0.0)
+
+    def summary(self) -> str:
+        """One line."""
+        if self.reached is None:
+            return f"{self.target:g} BLEU not reached; the best was {self.best_bleu:.2f}"
+        return f"{self.reached.bleu:.2f} BLEU after {self.reached.seconds / 60:.2f} minutes"
 
 
 @dataclass(frozen=True)
@@ -144,7 +181,7 @@ def train_to(
     task = load_task(project, folder, RECIPES[recipe] | LOOPS[loop], threads)
     plan = _plan(task)
     num_steps = plan.num_batches * task.config.max_epochs
-    run = QualityRun(recipe, loop, _model(task), _settings(task), bleu)
+    run = QualityRun(recipe, loop, _describe_model(task), _describe_config(task), bleu)
     clock = Clock(run, num_steps, task.score, max_seconds)
     torch.manual_seed(task.config.seed)
     steps = (_train_plainly if loop == "plain" else _train_ours)(task, clock, num_steps)
@@ -163,12 +200,9 @@ def load_task(project: Path, folder: Path, changes: dict[str, Any], threads: int
         "train.validate_every_steps": NEVER,
         "train.save_every_seconds": NEVER,
     }
-    params = folder / "params.yaml"
-    text = make_params("phrasebook", [f"{k}={v}" for k, v in (changes | training).items()])
-    params.write_text(text, encoding="utf-8")
-    model, config, search = load_sections(
-        ("model", ModelConfig), ("train", TrainConfig), ("search", SearchConfig), path=params
-    )
+    write_params(folder, changes | training)
+    model, config = load_configs(folder)
+    search = load_section("search", SearchConfig, path=folder / PARAMS)
     return Task(load_ids(project / "data/ids"), model, config, _scorer(project, model, search))
 
 
@@ -249,15 +283,11 @@ def _plan(task: Task) -> Plan:
     return make_plan(config, train.source_lengths, train.target_lengths)
 
 
-def _model(task: Task) -> str:
-    model = task.model
-    return (
-        f"{model.num_encoder_layers} + {model.num_decoder_layers} layers, d {model.d_model}, "
-        f"ff {model.d_ff}, {model.num_heads} heads, {task.ids.meta.target_vocab_size:,} pieces"
-    )
+def _describe_model(task: Task) -> str:
+    return f"{describe_model(task.model)}, {task.ids.meta.target_vocab_size:,} pieces"
 
 
-def _settings(task: Task) -> str:
+def _describe_config(task: Task) -> str:
     config = task.config
     return (
         f"{config.max_epochs} epochs, {config.batch_tokens} tokens a batch, "

@@ -4,14 +4,11 @@ python -m benchmarks.training.eole WORK [bfloat16], in the environment of the pe
 """
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.training.pace import Pace, serve_training
-from benchmarks.training.work import SOURCE, TARGET, TrainingWork, token_names
-
-NEVER = 10**9
+from benchmarks.training.pace import MakePace, serve_training
+from benchmarks.training.work import NEVER, SOURCE, TARGET, TrainingWork, token_names
 
 
 def configure(work: TrainingWork, precision: str) -> dict[str, Any]:
@@ -79,7 +76,7 @@ def configure(work: TrainingWork, precision: str) -> dict[str, Any]:
     }
 
 
-def train(work: TrainingWork, precision: str, make_pace: Callable[..., Pace]) -> None:
+def train(work: TrainingWork, precision: str, make_pace: MakePace) -> None:
     """Runs its training, with the pace kept before each step; no precision is the device's."""
     import importlib.metadata
 

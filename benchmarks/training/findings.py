@@ -1,98 +1,115 @@
-"""What a run of the training benchmark found, as Markdown and as JSON."""
+"""What a run of the training benchmark found: its table and its targets."""
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
-from benchmarks.decoding.findings import MEBIBYTE, markdown_table, verdict_table
-from benchmarks.decoding.targets import Verdict
-from benchmarks.training.measuring import TrainingMeasurement, TrainingSpeeds
-from benchmarks.training.targets import NAMES, judge
+from benchmarks.harness.findings import Findings
+from benchmarks.harness.report import MEBIBYTE, Verdict, judge, markdown_table
+from benchmarks.harness.rounds import Measurement
+
+NAMES = {
+    "tutorial": "the tutorials' loop: padded to 128, explicit softmax",
+    "plain": "a plain loop on our batches",
+    "joeynmt": "Joey NMT",
+    "eole": "eole",
+    "eager": "ours",
+    "compiled": "ours, torch.compile",
+    "eole-bfloat16": "eole, bfloat16",
+    "eager-bfloat16": "ours, bfloat16",
+}
+OURS = ("eager", "compiled")
+PEERS = ("joeynmt", "eole")
+# They train in mixed precision, which is another training, so that its ratio stands by itself.
+HALF = ("eole-bfloat16", "eager-bfloat16")
+MIN_UTILIZATION = 0.7
+# Our best median over their best one: at least so much.
+RATIO_TARGETS = {
+    "tokens per second / the best peer's": (OURS, PEERS, 1.5),
+    "the same, bfloat16 allowed": (
+        (*OURS, "eager-bfloat16"),
+        (*PEERS, "eole-bfloat16"),
+        1.5,
+    ),
+    "tokens per second / the tutorials' loop's": (OURS, ("tutorial",), 10.0),
+}
+# Target tokens per second of each shape on one H200, in bfloat16.
+CUDA_TARGETS = {"base": 800_000, "big": 300_000}
 
 
 @dataclass
-class TrainingFindings:
-    """All that a run found; what was not measured has no entry."""
+class TrainingFindings(Findings):
+    """All that a run found."""
 
-    contenders: list[str]
+    title: ClassVar[str] = "Training speed"
+    command: ClassVar[str] = "training"
+    names: ClassVar[Mapping[str, str]] = NAMES
+
     device: str
     shape: str
-    measurements: list[TrainingMeasurement] = field(default_factory=list)
     start_seconds: dict[str, float] = field(default_factory=dict)  # process start to first step
-    peak_bytes: dict[str, int] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=dict)
     precisions: dict[str, str] = field(default_factory=dict)  # of the products
-    reasons: dict[str, str] = field(default_factory=dict)  # why there is no figure
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def speeds(self) -> TrainingSpeeds:
-        """The measurements' medians."""
-        return TrainingSpeeds(self.measurements)
 
     def verdicts(self) -> list[Verdict]:
-        """A verdict per target."""
-        return judge(self.speeds, self.device, self.shape)
+        """A verdict per target that concerns this device and shape."""
+        speeds, best = self.speeds, self.speeds.best(OURS)
+        if self.device == "cuda":
+            if self.shape not in CUDA_TARGETS:
+                return []
+            found = speeds.median(best, figure=target_speed)
+            text = f"target tokens per second, {self.shape}"
+            return [judge(text, found, CUDA_TARGETS[self.shape], "{:,.0f}")]
+        found = speeds.median(best, figure=utilization)
+        text = "FLOP/s of the model / the device's peak"
+        return [
+            judge(text, found, MIN_UTILIZATION, "{:.1%}"),
+            *(
+                judge(text, speeds.ratio(ours, theirs), least)
+                for text, (ours, theirs, least) in RATIO_TARGETS.items()
+            ),
+        ]
+
+    def table(self) -> str:
+        """A row per contender, slowest first as they are listed."""
+        memory = "peak GPU memory, MiB" if self.device == "cuda" else "peak memory, MiB"
+        header = ["contender", "precision", "tokens/s", "of them target", "over the rounds"]
+        header += ["padding", "FLOP utilisation", "peak, GFLOP/s", "first step after, s", memory]
+        speeds, rows = self.speeds, []
+        for variant in self.variants:
+            who, rounds = variant.contender, speeds.rounds(variant)
+            row = [" ".join(filter(None, [NAMES[who], self.versions.get(who, "")]))]
+            if not rounds:
+                rows.append([*row, *["–"] * (len(header) - 1)])
+                continue
+            by_round = [one.speed for one in rounds]
+            row += [self.precisions[who], f"{median(by_round):,.0f}"]
+            row.append(f"{median(map(target_speed, rounds)):,.0f}")
+            row.append(f"{min(by_round):,.0f} to {max(by_round):,.0f}")
+            row.append(f"{padding_share(rounds):.1%}")
+            row.append(f"{median(map(utilization, rounds)):.1%}")
+            row.append(f"{median(one.figures['peak_flops'] for one in rounds) / 1e9:,.0f}")
+            row.append(f"{self.start_seconds[who]:.1f}")
+            row.append(f"{(self.peak_bytes(variant) or 0) / MEBIBYTE:,.0f}")
+            rows.append(row)
+        return markdown_table(header, rows, num_text_columns=2)
+
+    def more(self) -> dict[str, Any]:
+        """Starts and precisions."""
+        return {"precisions": self.precisions, "start_seconds": self.start_seconds}
 
 
-def write_report(findings: TrainingFindings) -> str:
-    """The whole page."""
-    parts = [
-        "# Training speed",
-        "Written by `python -m benchmarks.training`; [benchmarks.md](../benchmarks.md) tells what "
-        "is measured and how.",
-        *findings.notes,
-        speed_table(findings),
-    ]
-    parts += [f"{NAMES[who]}: {why}" for who, why in findings.reasons.items()]
-    parts += ["## Targets", verdict_table(findings.verdicts())]
-    return "\n\n".join(parts) + "\n"
+def target_speed(one: Measurement) -> float:
+    """Target tokens per second."""
+    return one.figures["target_tokens"] / one.figures["seconds"]
 
 
-def speed_table(findings: TrainingFindings) -> str:
-    """A row per contender, slowest first as they are listed."""
-    memory = "peak GPU memory, MiB" if findings.device == "cuda" else "peak memory, MiB"
-    header = ["contender", "precision", "tokens/s", "of them target", "over the rounds", "padding"]
-    header += ["FLOP utilisation", "peak, GFLOP/s", "first step after, s", memory]
-    speeds, rows = findings.speeds, []
-    for who in findings.contenders:
-        name = " ".join(filter(None, [NAMES[who], findings.versions.get(who, "")]))
-        if not speeds.has(who):
-            rows.append([name, *["–"] * (len(header) - 1)])
-            continue
-        mine = [one for one in findings.measurements if one.contender == who]
-        by_round = [(one.source_tokens + one.target_tokens) / one.seconds for one in mine]
-        rows.append(
-            [
-                name,
-                findings.precisions[who],
-                f"{speeds.tokens_per_second(who):,.0f}",
-                f"{speeds.tokens_per_second(who, ('target',)):,.0f}",
-                f"{min(by_round):,.0f} to {max(by_round):,.0f}",
-                f"{speeds.padding_share(who):.1%}",
-                f"{speeds.utilization(who):.1%}",
-                f"{median(one.peak for one in mine) / 1e9:,.0f}",
-                f"{findings.start_seconds[who]:.1f}",
-                f"{findings.peak_bytes[who] / MEBIBYTE:,.0f}",
-            ]
-        )
-    return markdown_table(header, rows, num_text_columns=2)
+def utilization(one: Measurement) -> float:
+    """The FLOP/s that the model needed over the device's peak just before."""
+    return one.figures["flops"] / one.figures["seconds"] / one.figures["peak_flops"]
 
 
-def as_json(findings: TrainingFindings) -> str:
-    """Everything, one measurement a line."""
-    values: dict[str, Any] = {
-        "notes": findings.notes,
-        "versions": findings.versions,
-        "precisions": findings.precisions,
-        "start_seconds": findings.start_seconds,
-        "peak_bytes": findings.peak_bytes,
-        "reasons": findings.reasons,
-        "targets": [[one.text, one.found, one.target, one.word] for one in findings.verdicts()],
-        "measurement_columns": list(TrainingMeasurement._fields),
-    }
-    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in values.items()]
-    rows = ",\n".join(json.dumps(list(one)) for one in findings.measurements)
-    lines.append(f'"measurements": [\n{rows}\n]')
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+def padding_share(rounds: list[Measurement]) -> float:
+    """The share of all positions of the padded batches that held no real token."""
+    tokens = sum(one.figures["num_tokens"] for one in rounds)
+    return 1 - tokens / sum(one.figures["num_slots"] for one in rounds)

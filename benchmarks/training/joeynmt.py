@@ -4,15 +4,13 @@ python -m benchmarks.training.joeynmt WORK, in the environment of the peers.
 """
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.training.pace import Pace, serve_training
-from benchmarks.training.work import SOURCE, TARGET, TrainingWork, token_names
+from benchmarks.training.pace import MakePace, serve_training
+from benchmarks.training.work import NEVER, SOURCE, TARGET, TrainingWork, token_names
 
 SPECIAL = ("<unk>", "<pad>", "<s>", "</s>")
-NEVER = 10**9
 
 
 def configure(work: TrainingWork) -> dict[str, Any]:
@@ -70,7 +68,7 @@ def configure(work: TrainingWork) -> dict[str, Any]:
     }
 
 
-def train(work: TrainingWork, make_pace: Callable[..., Pace]) -> None:
+def train(work: TrainingWork, make_pace: MakePace) -> None:
     """Runs its training, with the pace kept before each of its steps."""
     import importlib.metadata
 

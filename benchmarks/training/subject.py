@@ -1,6 +1,7 @@
 """The corpus and the model that all contenders train, written where their workers find them."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.training.work import PARAMS, SOURCE, TARGET, TrainingWork, write_sentences
+from benchmarks.harness.machine import describe_model
+from benchmarks.training.work import NEVER, PARAMS, SOURCE, TARGET, TrainingWork, write_sentences
 from pipeline.params import load_sections
 from pipeline.recipes import make_params
 from transformer.files import atomic_folder
@@ -24,7 +26,6 @@ SHAPES = {
     "base": (6, 512, 2048, 8),
     "big": (6, 1024, 4096, 16),
 }
-NEVER = 10**9
 # Lengths in 32,000 joint BPE pieces of the WMT news test sets, German to English: the logarithm of
 # the source's is about normal, and so is that of target over source.
 LOG_SOURCE, LOG_RATIO = (3.15, 0.58), (-0.05, 0.17)
@@ -95,11 +96,8 @@ def prepare(
         "train.log_every_steps": 50,
         "train.save_every_seconds": NEVER,
     }
-    text = make_params("phrasebook", [f"{key}={value}" for key, value in changes.items()])
-    (folder / PARAMS).write_text(text, encoding="utf-8")
-    model, config = load_sections(
-        ("model", ModelConfig), ("train", TrainConfig), path=folder / PARAMS
-    )
+    write_params(folder, changes)
+    model, config = load_configs(folder)
     optimizer = config.optimizer
     work = TrainingWork(
         folder=str(folder.resolve()),
@@ -120,6 +118,18 @@ def prepare(
     )
     work.save()
     return TrainingSubject(ids, model, config, work)
+
+
+def write_params(folder: Path, changes: Mapping[str, Any]) -> None:
+    """Writes the recipe `phrasebook` with changes, by dotted name."""
+    text = make_params("phrasebook", [f"{key}={value}" for key, value in changes.items()])
+    (folder / PARAMS).write_text(text, encoding="utf-8")
+
+
+def load_configs(folder: Path) -> tuple[ModelConfig, TrainConfig]:
+    """The sections `model` and `train` of the params in a folder."""
+    sections = ("model", ModelConfig), ("train", TrainConfig)
+    return load_sections(*sections, path=folder / PARAMS)
 
 
 def write_text(subject: TrainingSubject) -> None:
@@ -184,8 +194,7 @@ def describe(subject: TrainingSubject) -> str:
     model, train = subject.model, subject.ids.train
     source, target = train.source_lengths, train.target_lengths
     return (
-        f"Model: {model.num_encoder_layers} + {model.num_decoder_layers} layers, "
-        f"d {model.d_model}, ff {model.d_ff}, {model.num_heads} heads, dropout {model.dropout}, "
+        f"Model: {describe_model(model)}, dropout {model.dropout}, "
         f"{subject.vocab_size:,} joint pieces. Corpus: {len(source):,} pairs, "
         f"{source.mean():.1f} source and {target.mean():.1f} target tokens on average. Batches of "
         f"{subject.work.batch_tokens:,} positions on the longer side, padding included."

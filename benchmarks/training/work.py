@@ -11,6 +11,8 @@ PARAMS = "params.yaml"
 TEXT = "text"
 # Endings of the peers' text files.
 SOURCE, TARGET = "source", "target"
+# Steps, epochs or seconds that no run comes to.
+NEVER = 10**9
 
 
 @dataclass(frozen=True)

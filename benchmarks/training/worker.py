@@ -3,20 +3,18 @@
 python -m benchmarks.training.worker WORK KIND
 """
 
-import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.decoding.work import take_stdout
-from benchmarks.training.pace import Pace, serve_training
-from benchmarks.training.work import PARAMS, TrainingWork
+from benchmarks.harness.protocol import serve
+from benchmarks.training.pace import MakePace, serve_training
+from benchmarks.training.work import TrainingWork
 
 
 def train_ours(
-    work: TrainingWork, make_pace: Callable[..., Pace], compile: bool, precision: str | None
+    work: TrainingWork, make_pace: MakePace, compile: bool, precision: str | None
 ) -> None:
     """The project's trainer, as the stage `train` runs it, but for validation and reports."""
     from transformer.threads import bound_spinning
@@ -24,17 +22,13 @@ def train_ours(
     bound_spinning()
     import torch
 
-    from pipeline.params import load_sections
-    from transformer.model.config import ModelConfig
+    from benchmarks.training.subject import load_configs
     from transformer.text.ids import load_ids
-    from transformer.training.config import TrainConfig
     from transformer.training.device import choose_precision, tune_process
     from transformer.training.sentence_batches import make_plan
     from transformer.training.trainer import Resume, train_model
 
-    model_config, config = load_sections(
-        ("model", ModelConfig), ("train", TrainConfig), path=Path(work.folder) / PARAMS
-    )
+    model_config, config = load_configs(Path(work.folder))
     changes: dict[str, Any] = {"compile": compile}
     if precision is not None:
         changes["precision"] = precision
@@ -60,23 +54,19 @@ def train_ours(
     train_model(config, model_config, ids, resume=Resume(is_stop_requested=lambda: next(asked)))
 
 
-def train_plainly(work: TrainingWork, make_pace: Callable[..., Pace], is_tutorial: bool) -> None:
+def train_plainly(work: TrainingWork, make_pace: MakePace, is_tutorial: bool) -> None:
     """The loop of `benchmarks.training.plain`, on batches of the same number of slots."""
     import numpy as np
     import torch
 
     from benchmarks.training.plain import TUTORIAL_LENGTH, PlainLoop
-    from pipeline.params import load_sections
-    from transformer.model.config import ModelConfig
+    from benchmarks.training.subject import load_configs
     from transformer.model.transformer import Transformer
     from transformer.text.ids import load_ids
-    from transformer.training.config import TrainConfig
     from transformer.training.sentence_batches import make_plan
     from transformer.training.variants import Variants, use_variants
 
-    model_config, config = load_sections(
-        ("model", ModelConfig), ("train", TrainConfig), path=Path(work.folder) / PARAMS
-    )
+    model_config, config = load_configs(Path(work.folder))
     ids, device = load_ids(Path(work.ids)), torch.device(work.device)
     torch.set_num_threads(work.num_threads)
     torch.manual_seed(config.seed)
@@ -103,27 +93,26 @@ def train_plainly(work: TrainingWork, make_pace: Callable[..., Pace], is_tutoria
             loop.step(*loop.batch(train, indices), config.learning_rate)
 
 
-def serve_peak(work: TrainingWork, precision: str) -> None:
-    """Answers every request with {"flops_per_second", "cpu_seconds"} of a large product."""
-    answers = take_stdout()
+def load_peak(
+    work: TrainingWork, precision: str
+) -> tuple[dict[str, Any], Callable[[dict[str, Any]], dict[str, Any]]]:
+    """What answers every request with {"flops_per_second"} of a large product."""
     import torch
 
     from transformer.monitoring.flops import measure_product_peak
 
     torch.set_num_threads(work.num_threads)
-    print(json.dumps({"version": torch.__version__}), file=answers, flush=True)
-    for _ in sys.stdin:
-        used = time.process_time()
-        peak = measure_product_peak(torch.device(work.device), getattr(torch, precision))
-        values = {"flops_per_second": peak, "cpu_seconds": time.process_time() - used}
-        print(json.dumps(values), file=answers, flush=True)
+    device, dtype = torch.device(work.device), getattr(torch, precision)
+    return {"version": torch.__version__}, lambda _: {
+        "flops_per_second": measure_product_peak(device, dtype)
+    }
 
 
 def main(work: TrainingWork, kind: str) -> None:
     """Serves one contender, or the peak of one precision (`peak-float32`)."""
     name, _, precision = kind.partition("-")
     if name == "peak":
-        serve_peak(work, precision)
+        serve(lambda: load_peak(work, precision))
     elif name in ("tutorial", "plain"):
         serve_training(lambda make_pace: train_plainly(work, make_pace, name == "tutorial"))
     else:

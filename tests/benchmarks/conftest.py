@@ -5,9 +5,7 @@ from functools import partial
 import pytest
 import torch
 
-from benchmarks.decoding.contenders import Variant
-from benchmarks.decoding.sampling import Cell
-from benchmarks.harness.rounds import Measurement
+from benchmarks.harness.rounds import Measurement, Variant
 from transformer.search.beam import SpecialIds
 
 
@@ -33,12 +31,18 @@ def make_model(model_maker):
 
 @pytest.fixture(scope="session")
 def measured():
-    """Measurements of a contender: its speeds round by round, batch 1, greedy."""
+    """Measurements of a contender: its speeds round by round, batch 1, greedy by default."""
 
-    def make(contender, speeds, threads=1):
+    def make(contender, speeds, threads=1, cell=(1, 1), **more):
         variant = Variant(contender, threads)
         return [
-            Measurement(variant, Cell(1, 1), index, 2.0, int(2 * speed), 0.0)
+            Measurement(
+                variant,
+                cell,
+                index,
+                0.0,
+                {"seconds": 2.0, "num_tokens": int(2 * speed), "peak_bytes": 64 << 20} | more,
+            )
             for index, speed in enumerate(speeds)
         ]
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from benchmarks.decoding.ctranslate2_convert import set_variable
-from benchmarks.decoding.ctranslate2_model import layout, shape, write_mapping
-from benchmarks.decoding.ctranslate2_names import TokenNames, name_tokens
+from benchmarks.decoding.ctranslate2_engine import TokenNames, set_variable
+from benchmarks.decoding.ctranslate2_model import layout, name_tokens, shape, write_mapping
 from transformer.export.shortlist.choose import Shortlist
+from transformer.text.special_tokens import SpecialIds
 
 
 def test_every_weight_of_ours_is_laid_out(make_model):
@@ -86,7 +86,7 @@ def test_names_lead_to_attributes_and_to_entries_of_lists():
 
 
 def test_token_names_are_read_back_as_ids(tmp_path):
-    names = name_tokens(8, pad=1, unk=7, bos=0, eos=2)
+    names = name_tokens(8, SpecialIds(pad_id=1, unk_id=7, bos_id=0, eos_id=2))
     assert names == ["<s>", "<pad>", "</s>", "3", "4", "5", "6", "<unk>"]
     TokenNames(names, names[::-1]).save(tmp_path)
     read = TokenNames.load(tmp_path)

@@ -1,4 +1,4 @@
-"""What of a project is translated."""
+"""What of a project is translated, by whom."""
 
 from itertools import chain
 from pathlib import Path
@@ -6,10 +6,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.decoding.commands import Commands
-from benchmarks.decoding.contenders import DEFAULTS, NAMES, Variant, file_bytes, list_variants
-from benchmarks.decoding.project import ALL, Project, graph_file, plan_name, plan_work
+from benchmarks.decoding.contenders import DEFAULTS, NAMES, Commands, file_bytes, list_variants
+from benchmarks.decoding.project import (
+    ALL,
+    Project,
+    few,
+    graph_file,
+    length_batches,
+    plan_name,
+    plan_work,
+    spread,
+)
 from benchmarks.harness.environment import UnavailableError
+from benchmarks.harness.rounds import Variant
 from transformer.search.config import SearchConfig
 
 SEARCH = SearchConfig(
@@ -86,3 +95,27 @@ def test_size_of_a_folder_is_that_of_its_files(tmp_path):
     (tmp_path / "c").write_bytes(b"123")
     assert file_bytes(tmp_path) == 8
     assert file_bytes(tmp_path / "c") == 3
+
+
+def test_spread_takes_even_distances():
+    assert spread(range(100), 4) == [12, 37, 62, 87]
+    assert spread("abc", 1) == ["b"]
+
+
+def test_spread_of_too_few_takes_all():
+    assert spread([1, 2, 3], 10) == [1, 2, 3]
+
+
+def test_batches_hold_each_sentence_once_and_the_longest_first():
+    lengths = [3, 9, 4, 9, 1]
+    assert length_batches([4, 3, 2, 1, 0], lengths, 2) == [[1, 3], [2, 0], [4]]
+
+
+def test_few_keeps_whole_batches_over_all_lengths():
+    batches = [[index] for index in range(200)]
+    chosen = few(batches)
+    assert len(chosen) == 40
+    assert chosen[0] == [2]
+    assert chosen[-1] == [197]
+    assert few(batches[:7]) == [[1], [3], [5]]
+    assert few(batches[:2]) == [[0], [1]]

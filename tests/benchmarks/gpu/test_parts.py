@@ -156,11 +156,6 @@ def test_a_package_that_is_not_here_can_not_be_named_for_the_other_machine(tmp_p
         packing._download(["no-such-package"], "3.12", tmp_path)
 
 
-def test_a_stage_in_another_folder_finds_the_same_packages(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert multi30k._absolute("site:/opt/site:") == f"{tmp_path}/site:/opt/site"
-
-
 def test_a_folder_that_holds_something_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match="is there already; give a folder that is new or empty"):

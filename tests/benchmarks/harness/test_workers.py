@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.harness.environment import UnavailableError, reason_of
+from benchmarks.harness.environment import UnavailableError
 from benchmarks.harness.workers import Worker
 
 PROGRAM = """
@@ -68,10 +68,3 @@ def test_settings_of_the_callers_shell_do_not_reach_a_worker(monkeypatch):
 def test_a_worker_that_can_not_load_gives_the_reason():
     with pytest.raises(UnavailableError, match="No module named"):
         Worker([sys.executable, "-m", "benchmarks.no_such_worker"], {})
-
-
-def test_the_reason_of_a_failure_is_pips_error_and_not_its_warnings():
-    said = "WARNING: slow\nERROR: first\nERROR: no version 9 of it\nWARNING: again\n"
-    assert reason_of(said) == "no version 9 of it"
-    assert reason_of("Traceback\n  line\nValueError: bad\n") == "ValueError: bad"
-    assert reason_of("WARNING: only") == "it said nothing"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks.time_to_quality.table import QualityRun, Score, judge, write_report
-from benchmarks.time_to_quality.training import Clock
+from benchmarks.time_to_quality.__main__ import judge_runs, write_report
+from benchmarks.time_to_quality.training import Clock, QualityRun, Score
 
 
 class Training:
@@ -62,5 +62,5 @@ def test_the_page_tells_who_reached_the_score_when():
     page = write_report(runs, 32.0, ["a note"])
     assert "| small | ours | m | s | 1.50 | 9 | 33.00 | 9,000 |" in page
     assert "| small | plain | m | s | – | – | 31.50 | 4,000 |" in page
-    assert judge(runs).is_met
-    assert judge(runs[1:]).is_met is None
+    assert judge_runs(runs).is_met
+    assert judge_runs(runs[1:]).is_met is None

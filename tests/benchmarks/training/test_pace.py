@@ -2,12 +2,11 @@
 
 import io
 import json
-import sys
 
 import pytest
 import torch
 
-from benchmarks.training import pace as training_pace
+from benchmarks.harness.protocol import Channel
 from benchmarks.training.pace import Pace, serve_training
 
 
@@ -18,17 +17,11 @@ class Loop:
         self.now, self.num_synchronized = 0.0, 0
         self.out = io.StringIO()
         requests = "".join(json.dumps({"kind": "measure", "seconds": s}) + "\n" for s in requests)
-        asked = io.StringIO(requests)
-        self.pace = Pace(
-            "9.1",
-            "float32",
-            -2.0,
-            self.out,
-            asked,
-            self._synchronize,
-            lambda: int(self.now) << 20,
-            lambda: self.now,
-        )
+        channel = Channel(self.out, io.StringIO(requests), lambda: self.now)
+        channel.measure_peak = lambda: int(self.now) << 20
+        self.now = 2.0
+        greeting = {"version": "9.1", "precision": "float32"}
+        self.pace = Pace(channel, greeting, self._synchronize)
 
     def _synchronize(self):
         self.num_synchronized += 1
@@ -52,7 +45,7 @@ def test_the_greeting_comes_before_the_first_step():
 
 def test_a_measurement_holds_whole_steps_for_at_least_the_time_asked():
     _, answer = Loop(7.0).run()
-    assert (answer["seconds"], answer["num_steps"], answer["slots"]) == (9.0, 3, 30)
+    assert (answer["seconds"], answer["num_steps"], answer["num_slots"]) == (9.0, 3, 30)
     assert answer["pairs"] == [[4, 0, 2], [4, 1, 2], [4, 2, 2]]
 
 
@@ -64,7 +57,7 @@ def test_no_seconds_are_one_step():
 
 def test_the_memory_told_is_what_the_device_used_at_most():
     _, first, second = Loop(0, 0).run()
-    assert (first["peak_bytes"], second["peak_bytes"]) == (3 << 20, 6 << 20)
+    assert (first["peak_bytes"], second["peak_bytes"]) == (5 << 20, 8 << 20)
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -72,8 +65,8 @@ def test_a_gpu_is_waited_for_and_its_own_memory_told(monkeypatch, device):
     waits, out = [], io.StringIO()
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: waits.append(1))
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 7)
-    monkeypatch.setattr(training_pace, "take_stdout", lambda: out)
-    monkeypatch.setattr(sys, "stdin", io.StringIO('{"seconds": 0}\n'))
+    asked = io.StringIO('{"seconds": 0}\n')
+    monkeypatch.setattr(Channel, "open", lambda: Channel(out, asked))
 
     def train(make_pace):
         pace = make_pace("9.1", "bfloat16", device)

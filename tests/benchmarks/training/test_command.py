@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from benchmarks.harness.environment import ROOT, UnavailableError
 from benchmarks.training import __main__ as training
+from benchmarks.training import run as training_run
 
 SMALL = ["--synthetic", "200", "--batch-tokens", "96", "--threads", "1"]
 SMALL += ["--rounds", "2", "--seconds", "0", "--warm-up", "0"]
@@ -39,11 +40,11 @@ def test_all_that_needs_no_peer_is_measured(run, tmp_path):
     assert in_half == {"eager-bfloat16"}
     columns = record["measurement_columns"]
     rows = [dict(zip(columns, row, strict=True)) for row in record["measurements"]]
-    assert {row["contender"] for row in rows} == set(names.split(","))
+    assert {row["variant"] for row in rows} == {f"{who}, 1 threads" for who in names.split(",")}
     for row in rows:
-        assert 0 < row["source_tokens"] + row["target_tokens"] <= row["slots"]
+        assert 0 < row["source_tokens"] + row["target_tokens"] <= row["num_slots"]
         assert row["flops"] > 0
-        assert row["peak"] > 0
+        assert row["peak_flops"] > 0
     assert page.read_text() in result.output
 
 
@@ -72,7 +73,7 @@ def test_peers_that_can_not_be_installed_leave_their_reason(run, monkeypatch):
     def fail(environment):
         raise UnavailableError("no package index")
 
-    monkeypatch.setattr(training, "ensure_environment", fail)
+    monkeypatch.setattr(training_run, "ensure_environment", fail)
     result = run("--contenders", "joeynmt,eole")
     assert result.exit_code == 0, result.output
     assert "Joey NMT: no package index" in result.output
