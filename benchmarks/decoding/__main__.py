@@ -108,7 +108,7 @@ def _print_profiles(
             typer.echo(f"Not profiled: there is no {path}\n")
             continue
         plan = work.plans[plan_name(cell.batch_size)]
-        typer.echo(profile(path, subject.marks, work, plan, cell.beam_size, threads) + "\n")
+        typer.echo(profile(path, work, plan, cell.beam_size, threads) + "\n")
 
 
 def _notes(

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from benchmarks.decoding.ctranslate2_model import ENVIRONMENT, convert_model
 from benchmarks.decoding.project import Project, Subject, graph_file
@@ -98,19 +98,17 @@ class Commands:
         who = variant.contender
         path = self.model_path(who).resolve()
         work = str(self.folder / "work.json")
-        options = {
-            "path": str(path),
-            "num_threads": variant.num_threads // variant.num_workers,
-            "num_workers": variant.num_workers,
-        }
+        common = {"path": str(path), "num_threads": variant.num_threads // variant.num_workers}
+        options: dict[str, Any] = {**common, "num_workers": variant.num_workers}
         if who.startswith("ctranslate2"):
             options |= {"compute_type": path.name, "uses_shortlist": who.endswith(SHORTLIST)}
             command = [str(self._python()), "-m", "benchmarks.decoding.ctranslate2_engine", "serve"]
             return [*command, work, json.dumps(options)]
-        options |= {"marks": list(self.subject.marks), "device": self.device}
-        kind = {"tutorial": "tutorial", "pytorch": "search"}.get(who, "onnx")
+        kind = "onnx" if who.startswith("onnx") else "torch"
+        if kind == "torch":
+            options = {**common, "is_tutorial": who == "tutorial"}
         command = [sys.executable, "-m", "benchmarks.decoding.worker", kind]
-        return [*command, work, json.dumps(options)]
+        return [*command, work, json.dumps(options | {"device": self.device})]
 
     def _python(self) -> Path:
         # Made once; a failure is remembered too.

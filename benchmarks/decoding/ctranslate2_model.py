@@ -18,7 +18,7 @@ from transformer.files import write_json
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.checkpoint import CheckpointInfo
 from transformer.model.embedding import Embedding
-from transformer.model.layers import DecoderLayer, EncoderLayer, FeedForward
+from transformer.model.layers import FeedForward
 from transformer.model.transformer import Transformer
 from transformer.text.special_tokens import SpecialIds
 
@@ -29,7 +29,12 @@ MAPPING = "mapping.txt"
 ENVIRONMENT = Environment("ctranslate2", ("ctranslate2==4.8.5", "numpy==2.4.6", "pyyaml==6.0.3"))
 QUANTIZATIONS = ("float32", "int8")
 
+# Its names of the parts of a layer, and ours.
+BLOCKS = {"self_attention": "self_attention", "attention": "cross_attention", "ffn": "feed_forward"}
+
 Arrays = dict[str, npt.NDArray[np.float32]]
+# Weight and bias.
+Linear = tuple[Tensor, Tensor]
 
 
 def convert_model(
@@ -138,30 +143,24 @@ def layout(model: Transformer) -> Arrays:
     """
     shape(model)
     arrays: Arrays = {}
-    for side, embedding in (
-        ("encoder/embeddings_0", model.source_embedding),
-        ("decoder/embeddings", model.target_embedding),
+    for stack, place, embedding in (
+        ("encoder", "encoder/embeddings_0", model.source_embedding),
+        ("decoder", "decoder/embeddings", model.target_embedding),
     ):
-        arrays[f"{side}/weight"] = _array(embedding.tokens.weight)
-        stack = side.partition("/")[0]
+        arrays[f"{place}/weight"] = _array(embedding.tokens.weight)
         arrays[f"{stack}/position_encodings/encodings"] = _positions(embedding)
-    for index, encoder_layer in enumerate(cast(list[EncoderLayer], list(model.encoder))):
-        name = f"encoder/layer_{index}"
-        arrays |= _self_attention(f"{name}/self_attention", encoder_layer.self_attention)
-        arrays |= _norm(f"{name}/self_attention", encoder_layer.self_attention_residual.norm)
-        arrays |= _feed_forward(f"{name}/ffn", encoder_layer.feed_forward)
-        arrays |= _norm(f"{name}/ffn", encoder_layer.feed_forward_residual.norm)
-    for index, layer in enumerate(cast(list[DecoderLayer], list(model.decoder))):
-        name = f"decoder/layer_{index}"
-        arrays |= _self_attention(f"{name}/self_attention", layer.self_attention)
-        arrays |= _norm(f"{name}/self_attention", layer.self_attention_residual.norm)
-        arrays |= _cross_attention(f"{name}/attention", layer.cross_attention)
-        arrays |= _norm(f"{name}/attention", layer.cross_attention_residual.norm)
-        arrays |= _feed_forward(f"{name}/ffn", layer.feed_forward)
-        arrays |= _norm(f"{name}/ffn", layer.feed_forward_residual.norm)
+        for index, layer in enumerate(getattr(model, stack)):
+            for part, attribute in BLOCKS.items():
+                if not hasattr(layer, attribute):
+                    continue
+                name, block = f"{stack}/layer_{index}/{part}", getattr(layer, attribute)
+                for number, linear in enumerate(_linears(block, is_cut=part == "attention")):
+                    arrays |= _named(f"{name}/linear_{number}", linear)
+                arrays |= _norm(name, getattr(layer, f"{attribute}_residual").norm)
     if model.config.norm == "pre":
         arrays |= _norm("encoder", model.encoder_norm) | _norm("decoder", model.decoder_norm)
-    return arrays | _linear("decoder/projection", model.output_projection)
+    projection = model.output_projection
+    return arrays | _named("decoder/projection", (projection.weight, projection.bias))
 
 
 def _positions(embedding: Embedding) -> npt.NDArray[np.float32]:
@@ -170,31 +169,24 @@ def _positions(embedding: Embedding) -> npt.NDArray[np.float32]:
     return _array(embedding.positions)
 
 
-def _self_attention(name: str, attention: MultiHeadAttention) -> Arrays:
-    stacked, output = attention.in_proj, attention.out_proj
-    return _linear(f"{name}/linear_0", stacked) | _linear(f"{name}/linear_1", output)
+def _linears(block: MultiHeadAttention | FeedForward, is_cut: bool) -> list[Linear]:
+    # In the order of CTranslate2; its cross-attention has queries apart from keys and values.
+    if isinstance(block, FeedForward):
+        modules = block.linear1, block.linear2
+    else:
+        modules = block.in_proj, block.out_proj
+    first, last = ((linear.weight, linear.bias) for linear in modules)
+    if not is_cut:
+        return [first, last]
+    (weight, bias), width = first, first[0].shape[1]
+    return [(weight[:width], bias[:width]), (weight[width:], bias[width:]), last]
 
 
-def _cross_attention(name: str, attention: MultiHeadAttention) -> Arrays:
-    weight, bias = attention.in_proj.weight, attention.in_proj.bias
-    width = weight.shape[1]
-    return {
-        f"{name}/linear_0/weight": _array(weight[:width]),
-        f"{name}/linear_0/bias": _array(bias[:width]),
-        f"{name}/linear_1/weight": _array(weight[width:]),
-        f"{name}/linear_1/bias": _array(bias[width:]),
-    } | _linear(f"{name}/linear_2", attention.out_proj)
-
-
-def _feed_forward(name: str, feed_forward: FeedForward) -> Arrays:
-    inner, outer = feed_forward.linear1, feed_forward.linear2
-    return _linear(f"{name}/linear_0", inner) | _linear(f"{name}/linear_1", outer)
-
-
-def _linear(name: str, linear: nn.Linear) -> Arrays:
-    arrays = {f"{name}/weight": _array(linear.weight)}
-    if linear.bias is not None:
-        arrays[f"{name}/bias"] = _array(linear.bias)
+def _named(name: str, linear: Linear) -> Arrays:
+    weight, bias = linear
+    arrays = {f"{name}/weight": _array(weight)}
+    if bias is not None:
+        arrays[f"{name}/bias"] = _array(bias)
     return arrays
 
 

@@ -9,18 +9,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.decoding.work import Loaded, Ranking
+from benchmarks.decoding.work import Loaded, Work
 
 Device = Literal["cpu", "cuda"]
-
-
-class Marks(NamedTuple):
-    """Marks that a search needs: the source's padding, the target's padding, start and end."""
-
-    source_pad: int
-    pad: int
-    bos: int
-    eos: int
 
 
 class Batch(NamedTuple):
@@ -33,9 +24,8 @@ class Batch(NamedTuple):
 class _Engine:
     """What our engines share: they take lists of ids, and pad them themselves."""
 
-    def __init__(self, marks: Marks, ranking: Ranking) -> None:
-        self.marks = marks
-        self.ranking = ranking
+    def __init__(self, work: Work) -> None:
+        self.work = work
 
     def prepare(self, sources: Sequence[list[int]], max_lengths: Sequence[int]) -> Batch:
         """The batch as it is."""
@@ -43,7 +33,7 @@ class _Engine:
 
     def _pad(self, sources: Sequence[list[int]]) -> npt.NDArray[np.int64]:
         shape = len(sources), max(map(len, sources))
-        padded = np.full(shape, self.marks.source_pad, dtype=np.int64)
+        padded = np.full(shape, self.work.marks.source_pad, dtype=np.int64)
         for row, ids in enumerate(sources):
             padded[row, : len(ids)] = ids
         return padded
@@ -54,13 +44,12 @@ class OnnxEngine(_Engine):
 
     Args:
         session: of the graph; runs of it may overlap.
-        marks: of the vocabularies.
-        ranking: the length penalty and the patience.
+        work: for the marks, the length penalty and the patience.
         num_workers: equal shares of a batch that are translated side by side.
     """
 
-    def __init__(self, session: Any, marks: Marks, ranking: Ranking, num_workers: int = 1) -> None:
-        super().__init__(marks, ranking)
+    def __init__(self, session: Any, work: Work, num_workers: int = 1) -> None:
+        super().__init__(work)
         self.session = session
         self.num_workers = num_workers
         self._pool = ThreadPoolExecutor(num_workers)
@@ -80,8 +69,8 @@ class OnnxEngine(_Engine):
         inputs = {
             "source": self._pad(batch.sources),
             "max_length": np.array(batch.max_lengths, dtype=np.int64),
-            "length_penalty": np.array(self.ranking.length_penalty, dtype=np.float32),
-            "patience": np.array(self.ranking.patience, dtype=np.float32),
+            "length_penalty": np.array(self.work.length_penalty, dtype=np.float32),
+            "patience": np.array(self.work.patience, dtype=np.float32),
             "beam_size": np.array(beam_size, dtype=np.int64),
             "num_best": np.array(1, dtype=np.int64),
         }
@@ -96,114 +85,90 @@ class OnnxEngine(_Engine):
         ]
 
 
-class _TorchEngine(_Engine):
-    def __init__(self, model: Any, marks: Marks, ranking: Ranking, device: Device) -> None:
-        super().__init__(marks, ranking)
+class TorchEngine(_Engine):
+    """Our PyTorch search, with a cache; or decoding as tutorials write it, without.
+
+    Args:
+        model: in evaluation mode, on the device.
+        work: for the marks, the length penalty and the patience.
+        device: of the model.
+        is_tutorial: whether it decodes as tutorials do.
+    """
+
+    def __init__(self, model: Any, work: Work, device: Device, is_tutorial: bool = False) -> None:
+        super().__init__(work)
         self.model = model
         self.device = device
-
-    def _tensors(self, batch: Batch) -> tuple[Any, Any, Any]:
-        import torch
-
-        source = torch.from_numpy(self._pad(batch.sources)).to(self.device)
-        lengths = torch.tensor([len(ids) for ids in batch.sources], device=self.device)
-        mask = torch.arange(source.shape[1], device=self.device) < lengths.unsqueeze(1)
-        return source, mask, torch.tensor(batch.max_lengths, device=self.device)
-
-    def read(self, result: Any) -> list[list[int]]:
-        """Ids up to the padding."""
-        return [[id for id in row if id != self.marks.pad] for row in result.tolist()]
-
-
-class SearchEngine(_TorchEngine):
-    """Our PyTorch search, with a cache."""
+        self.is_tutorial = is_tutorial
 
     def run(self, batch: Batch, beam_size: int) -> Any:
         """The best hypotheses, int64 [B, T]."""
         import torch
 
+        from benchmarks.decoding.tutorial import beam_search, greedy
         from transformer.search.beam import SpecialIds
         from transformer.search.decode import search
 
-        source, mask, max_lengths = self._tensors(batch)
+        work, device = self.work, self.device
+        source = torch.from_numpy(self._pad(batch.sources)).to(device)
+        lengths = torch.tensor([len(ids) for ids in batch.sources], device=device)
+        mask = torch.arange(source.shape[1], device=device) < lengths.unsqueeze(1)
+        max_lengths = torch.tensor(batch.max_lengths, device=device)
+        special = SpecialIds(work.marks.pad, work.marks.bos, work.marks.eos)
+        if self.is_tutorial and beam_size == 1:
+            return greedy(self.model, source, mask, max_lengths, special).cpu()
+        if self.is_tutorial:
+            return beam_search(
+                self.model,
+                source,
+                mask,
+                max_lengths,
+                special,
+                beam_size=beam_size,
+                length_penalty=work.length_penalty,
+            ).cpu()
         with torch.inference_mode():
             found = search(
                 self.model,
                 source,
                 mask,
                 beam_size=beam_size,
-                length_penalty=self.ranking.length_penalty,
-                patience=self.ranking.patience,
+                length_penalty=work.length_penalty,
+                patience=work.patience,
                 max_lengths=max_lengths,
                 num_best=1,
-                special=SpecialIds(self.marks.pad, self.marks.bos, self.marks.eos),
+                special=special,
             )
             return found.target[:, 0].cpu()
 
-
-class TutorialEngine(_TorchEngine):
-    """Decoding as tutorials write it, without a cache."""
-
-    def run(self, batch: Batch, beam_size: int) -> Any:
-        """The best hypotheses, int64 [B, T]."""
-        from benchmarks.decoding.tutorial import beam_search, greedy
-        from transformer.search.beam import SpecialIds
-
-        special = SpecialIds(self.marks.pad, self.marks.bos, self.marks.eos)
-        source, mask, max_lengths = self._tensors(batch)
-        if beam_size == 1:
-            return greedy(self.model, source, mask, max_lengths, special).cpu()
-        return beam_search(
-            self.model,
-            source,
-            mask,
-            max_lengths,
-            special,
-            beam_size=beam_size,
-            length_penalty=self.ranking.length_penalty,
-        ).cpu()
+    def read(self, result: Any) -> list[list[int]]:
+        """Ids up to the padding."""
+        return [[id for id in row if id != self.work.marks.pad] for row in result.tolist()]
 
 
-def load_onnx(
-    graph: Path,
-    marks: Marks,
-    ranking: Ranking,
-    num_threads: int,
-    device: Device,
-    num_workers: int,
-) -> Loaded:
+def load_onnx(work: Work, path: str, device: Device, num_threads: int, num_workers: int) -> Loaded:
     """An exported graph in a session; `num_threads` are those of one worker."""
     import onnxruntime
 
     from transformer.serving.session import open_session
 
     started = time.perf_counter()
-    session, provider = open_session(graph, device, num_threads)
+    session, provider = open_session(Path(path), device, num_threads)
     seconds = time.perf_counter() - started
     assert provider == device
-    return Loaded(
-        OnnxEngine(session, marks, ranking, num_workers),
-        seconds,
-        str(onnxruntime.__version__),
-    )
+    return Loaded(OnnxEngine(session, work, num_workers), seconds, str(onnxruntime.__version__))
 
 
 def load_torch(
-    is_search: bool,
-    checkpoint: Path,
-    marks: Marks,
-    ranking: Ranking,
-    num_threads: int,
-    device: Device,
+    work: Work, path: str, device: Device, num_threads: int, is_tutorial: bool
 ) -> Loaded:
-    """A checkpoint in PyTorch, with our search or else as tutorials decode."""
+    """The weights of a checkpoint in PyTorch."""
     import torch
 
     from transformer.model.checkpoint import load_checkpoint
 
     torch.set_num_threads(num_threads)
     started = time.perf_counter()
-    model, _ = load_checkpoint(checkpoint, device)
+    model, _ = load_checkpoint(Path(path).parent, device)
     seconds = time.perf_counter() - started
-    engine = SearchEngine if is_search else TutorialEngine
-    return Loaded(engine(model, marks, ranking, device), seconds, str(torch.__version__))
+    return Loaded(TorchEngine(model, work, device, is_tutorial), seconds, str(torch.__version__))

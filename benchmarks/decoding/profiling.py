@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from benchmarks.decoding.engines import Device, Marks, OnnxEngine
+from benchmarks.decoding.engines import Device, OnnxEngine
 from benchmarks.decoding.work import Work, prepare
 from benchmarks.harness.report import markdown_table
 
@@ -28,7 +28,6 @@ class NodeTime(NamedTuple):
 
 def profile(
     graph: Path,
-    marks: Marks,
     work: Work,
     plan: Sequence[Sequence[int]],
     beam_size: int,
@@ -41,7 +40,7 @@ def profile(
     from transformer.serving.session import open_session
 
     def run(session: Any) -> float:
-        engine = OnnxEngine(session, marks, work.ranking)
+        engine = OnnxEngine(session, work)
         batches = [prepare(engine, work, rows) for rows in plan]
         started = time.perf_counter()
         for batch in batches:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks.decoding.engines import Marks
-from benchmarks.decoding.work import Work
+from benchmarks.decoding.work import Marks, Work
 from pipeline.params import load_section, load_sections
 from transformer.evaluation.config import EvaluateConfig
 from transformer.export.config import ExportConfig
@@ -158,7 +157,9 @@ def plan_work(subject: Subject, num_sentences: int, batch_sizes: Sequence[int]) 
     longest = subject.info.model.max_positions
     limits = [subject.search.max_length(length, longest) for length in lengths]
     search = subject.search
-    return Work(subject.ids, limits, search.length_penalty, search.patience_factor, plans)
+    return Work(
+        subject.marks, subject.ids, limits, search.length_penalty, search.patience_factor, plans
+    )
 
 
 def plan_name(batch_size: int, is_slow: bool = False) -> str:

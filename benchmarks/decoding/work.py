@@ -21,17 +21,20 @@ MIN_SECONDS = 0.5
 MAX_SECONDS = 10.0
 
 
-class Ranking(NamedTuple):
-    """How our searches rank, and when they stop."""
+class Marks(NamedTuple):
+    """Marks that a search needs: the source's padding, the target's padding, start and end."""
 
-    length_penalty: float
-    patience: float  # infinite for none
+    source_pad: int
+    pad: int
+    bos: int
+    eos: int
 
 
 @dataclass(frozen=True)
 class Work:
     """What all workers of a run translate. Ids end with the end mark; lengths count it."""
 
+    marks: Marks
     sources: list[list[int]]
     # The most target tokens of each sentence.
     max_lengths: list[int]
@@ -41,11 +44,6 @@ class Work:
     # By name: indices of sentences, batch by batch.
     plans: dict[str, list[list[int]]]
 
-    @property
-    def ranking(self) -> Ranking:
-        """What our own engines take."""
-        return Ranking(self.length_penalty, self.patience)
-
     def save(self, path: Path) -> None:
         """Writes JSON."""
         path.write_text(json.dumps(asdict(self)))
@@ -53,7 +51,8 @@ class Work:
     @classmethod
     def load(cls, path: Path) -> "Work":
         """Reads what `save` wrote."""
-        return cls(**json.loads(path.read_text()))
+        values = json.loads(path.read_text())
+        return cls(**values | {"marks": Marks(*values["marks"])})
 
 
 class Engine(Protocol):

@@ -1,7 +1,7 @@
 """A worker that translates with PyTorch or onnxruntime.
 
-python -m benchmarks.decoding.worker KIND WORK OPTIONS: kind onnx, search or tutorial; the options
-are a JSON of `load_onnx`'s and `load_torch`'s arguments.
+python -m benchmarks.decoding.worker KIND WORK OPTIONS: kind onnx or torch; the options are a JSON
+of the arguments of `load_onnx` or `load_torch`.
 """
 
 import json
@@ -13,16 +13,12 @@ from benchmarks.decoding.work import Loaded, Work, serve_engine
 
 
 def main(kind: str, work: Work, options: dict[str, Any]) -> None:
-    """Serves one engine."""
+    """Serves one engine; what it imports is part of its loading."""
 
     def load() -> Loaded:
-        from benchmarks.decoding.engines import Marks, load_onnx, load_torch
+        from benchmarks.decoding.engines import load_onnx, load_torch
 
-        path, marks = Path(options["path"]), Marks(*options["marks"])
-        settings = work.ranking, options["num_threads"], options["device"]
-        if kind == "onnx":
-            return load_onnx(path, marks, *settings, options["num_workers"])
-        return load_torch(kind == "search", path.parent, marks, *settings)
+        return (load_onnx if kind == "onnx" else load_torch)(work, **options)
 
     serve_engine(load, work)
 

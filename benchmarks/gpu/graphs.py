@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.decoding.engines import Device, OnnxEngine, SearchEngine
+from benchmarks.decoding.engines import Device, OnnxEngine, TorchEngine
 from benchmarks.decoding.profiling import profile_nodes
 from benchmarks.decoding.project import (
     ALL,
@@ -63,19 +63,19 @@ def _measure(
         found = measure(engine, work, plan, beam_size)
         values[f"tokens_per_second_{size}"] = found["num_tokens"] / found["seconds"]
     if isinstance(engine, OnnxEngine):
-        values |= _count_nodes(setting, engine, work, name, beam_size)
+        values |= _count_nodes(setting, work, name, beam_size)
     return values
 
 
-def _open(setting: Setting, subject: Subject, work: Work, name: str) -> OnnxEngine | SearchEngine:
+def _open(setting: Setting, subject: Subject, work: Work, name: str) -> OnnxEngine | TorchEngine:
     device = _device(setting)
     if name == "pytorch":
         # float32 is float32 here: what the graphs are held against.
         torch.set_float32_matmul_precision("highest")
-        return SearchEngine(subject.model.to(setting.device), subject.marks, work.ranking, device)
+        return TorchEngine(subject.model.to(setting.device), work, device)
     session, provider = open_session(_graph(setting, name), device, None, GRAPHS[name][1])
     assert provider == device
-    return OnnxEngine(session, subject.marks, work.ranking)
+    return OnnxEngine(session, work)
 
 
 def _device(setting: Setting) -> Device:
@@ -89,13 +89,11 @@ def _graph(setting: Setting, name: str) -> Path:
     return graph
 
 
-def _count_nodes(
-    setting: Setting, engine: OnnxEngine, work: Work, name: str, beam_size: int
-) -> dict[str, Any]:
+def _count_nodes(setting: Setting, work: Work, name: str, beam_size: int) -> dict[str, Any]:
     """Nodes that run in one target step of a batch, and those that copy between devices."""
 
     def run(session: Any) -> int:
-        profiled = OnnxEngine(session, engine.marks, work.ranking)
+        profiled = OnnxEngine(session, work)
         batch = prepare(profiled, work, work.plans[ALL][0])
         return max(map(len, profiled.read(profiled.run(batch, beam_size))))
 

@@ -22,7 +22,7 @@ from transformer.training.averaging import model_weights
 from transformer.training.config import TrainConfig
 from transformer.training.device import tune_process
 from transformer.training.interruption import TrainingStopped
-from transformer.training.reporting import Speed, TrainRow, ValidRow
+from transformer.training.reporting import Reporter, Speed, TrainRow
 from transformer.training.state_store import StateStore
 from transformer.training.trainer import Resume, train_model
 from transformer.training.variants import Variants
@@ -51,25 +51,16 @@ def largest_difference(found: Sequence[float], wanted: Sequence[float]) -> float
     return max(abs(a - b) / abs(b) for a, b in zip(found, wanted, strict=True))
 
 
-class _Losses:
+class _Losses(Reporter):
     def __init__(self) -> None:
         self.losses: list[float] = []
         self.seconds = 0.0
-
-    def on_start(self, num_steps: int, num_parameters: int, step: int) -> None:
-        pass
 
     def on_log(self, row: TrainRow, speed: Speed) -> None:
         self.losses.append(row.train_loss)
         if len(self.losses) == 1:
             self._begun = speed.seconds
         self.seconds = speed.seconds - self._begun  # of all steps but the first
-
-    def on_validation(self, row: ValidRow) -> None:
-        pass
-
-    def on_end(self) -> None:
-        pass
 
 
 def _without_dropout(
@@ -102,7 +93,7 @@ def take_steps(steps: Steps) -> dict[str, Any]:
     """
     model_config, config = _without_dropout(Path(steps.project), steps.num_steps, steps.changes)
     ids = load_ids(Path(steps.project) / "data/ids")
-    record = _Losses()
+    record = _Losses()  # type: ignore[abstract]  # what it leaves out does nothing
     resume = Resume()
     if steps.states is not None:
         store = StateStore(Path(steps.states))

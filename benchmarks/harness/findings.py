@@ -80,10 +80,8 @@ class Findings(ABC):
         """What is recorded besides measurements, for JSON."""
 
     def others_note(self) -> list[str]:
-        """What other processes took meanwhile, where that can be told."""
-        others = sorted(
-            one.others_share for one in self.measurements if one.others_share is not None
-        )
+        """What other processes took meanwhile."""
+        others = sorted(one.others_share for one in self.measurements)
         if not others:
             return []
         return [
@@ -103,18 +101,14 @@ class Findings(ABC):
     def record(self) -> str:
         """Everything as JSON, one measurement a line."""
         figures = list(self.measurements[0].figures) if self.measurements else []
-        rows = [
-            [
-                label(one.variant),
-                *one.cell,
-                one.round_index,
-                *(_rounded(value) for value in (one.others_share, *map(one.figures.get, figures))),
-            ]
-            for one in self.measurements
-        ]
+        rows = []
+        for one in self.measurements:
+            values = one.others_share, *(one.figures[name] for name in figures)
+            rounded = (round(value, 6) for value in values)
+            rows.append([label(one.variant), *one.cell, one.round_index, *rounded])
         peaks = {label(one): self.peak_bytes(one) for one in self.variants}
         columns = ["variant", *self.cell_columns, "round", "others_share", *figures]
-        values = {
+        recorded = {
             "notes": self.notes,
             "versions": self.versions,
             "peak_bytes": {name: peak for name, peak in peaks.items() if peak is not None},
@@ -123,13 +117,9 @@ class Findings(ABC):
             "targets": [[one.text, one.found, one.target, one.word] for one in self.verdicts()],
             "measurement_columns": columns,
         }
-        return write_record(values, "measurements", rows)
+        return write_record(recorded, "measurements", rows)
 
 
 def label(variant: Variant) -> str:
     """A variant's name in records."""
     return f"{variant.contender}, {variant.setting} threads"
-
-
-def _rounded(value: float | None) -> float | None:
-    return round(value, 6) if isinstance(value, float) else value

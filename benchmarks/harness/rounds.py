@@ -1,13 +1,13 @@
 """Measurements in rounds, in which the contenders take turns."""
 
-import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple, TypeVar
+
+import psutil
 
 from benchmarks.harness.environment import UnavailableError
 
@@ -51,8 +51,8 @@ class Measurement(NamedTuple):
     variant: Variant
     cell: tuple[int, ...]
     round_index: int
-    # What other processes took of all cores meanwhile, 0 to 1; None where that can't be told.
-    others_share: float | None
+    # What other processes took of all cores meanwhile, 0 to 1.
+    others_share: float
     # The worker's answer: "seconds", "num_tokens", "peak_bytes" and what else was counted.
     figures: Mapping[str, float]
 
@@ -150,7 +150,7 @@ def measure_rounds(
             told = round_index
         attempts: list[Measurement] = []
         while variant not in failed and len(attempts) < MAX_ATTEMPTS:
-            started, busy = time.perf_counter(), busy_seconds()
+            started, idle = time.perf_counter(), idle_seconds()
             try:
                 answer = ask(variant, cell)
             except UnavailableError as error:
@@ -159,12 +159,12 @@ def measure_rounds(
                 break
             if answer is None:
                 break
-            share = others_share(started, busy, answer["cpu_seconds"])
+            share = others_share(started, idle, answer["cpu_seconds"])
             attempts.append(Measurement(variant, cell, round_index, share, answer))
-            if share is None or share <= MAX_OTHERS_SHARE:
+            if share <= MAX_OTHERS_SHARE:
                 break
         if attempts:
-            measurements.append(min(attempts, key=lambda one: one.others_share or 0.0))
+            measurements.append(min(attempts, key=lambda one: one.others_share))
     return measurements, failed
 
 
@@ -186,26 +186,19 @@ def interleave(
             first = (first + 1) % max(len(contenders), 1)
 
 
-def busy_seconds() -> float | None:
-    """Seconds that all cores were busy since the machine started, or None outside Linux."""
-    try:
-        fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
-    except OSError:
-        return None
-    user, nice, system, _, _, *rest = map(int, fields)
-    irq, softirq, steal = rest[:3]
-    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+def idle_seconds() -> float:
+    """Seconds that all cores had nothing to do since the machine started."""
+    times = psutil.cpu_times()
+    return float(times.idle + getattr(times, "iowait", 0.0))
 
 
-def others_share(started: float, busy: float | None, used: float) -> float | None:
-    """What other processes took of all cores since then.
+def others_share(started: float, idle: float, used: float) -> float:
+    """What other processes took of all cores since then, 0 to 1.
 
     Args:
         started: by time.perf_counter().
-        busy: what `busy_seconds` gave then.
+        idle: what `idle_seconds` gave then.
         used: seconds that our own processes used since.
     """
-    elapsed, now_busy = time.perf_counter() - started, busy_seconds()
-    if busy is None or now_busy is None:
-        return None
-    return max(0.0, (now_busy - busy - used) / (elapsed * (os.cpu_count() or 1)))
+    available = (time.perf_counter() - started) * psutil.cpu_count()
+    return float(max(0.0, 1 - (idle_seconds() - idle + used) / available))

@@ -3,13 +3,14 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
 from benchmarks.harness.machine import describe_model
-from benchmarks.training.plain import PlainLoop
+from benchmarks.training.plain import PlainLoop, list_batches
 from benchmarks.training.subject import load_configs, write_params
 from benchmarks.training.work import NEVER, PARAMS
 from pipeline.params import load_section
@@ -22,7 +23,6 @@ from transformer.search.corpus import decode_corpus
 from transformer.text.heldout import encode_sources, read_heldout
 from transformer.text.ids import Ids, load_ids
 from transformer.text.tokenizer import TokenizerPair
-from transformer.training.batching import Integers
 from transformer.training.config import TrainConfig
 from transformer.training.device import tune_process
 from transformer.training.interruption import TrainingStopped
@@ -186,8 +186,7 @@ def train_to(
     torch.manual_seed(task.config.seed)
     steps = (_train_plainly if loop == "plain" else _train_ours)(task, clock, num_steps)
     lengths = task.ids.train.source_lengths + task.ids.train.target_lengths
-    epochs = _Epochs(plan)
-    num_tokens = sum(int(lengths[epochs.batch(step)].sum()) for step in range(steps))
+    num_tokens = sum(int(lengths[batch].sum()) for batch in islice(list_batches(plan), steps))
     run.tokens_per_second = num_tokens / clock.seconds
     return run
 
@@ -256,26 +255,13 @@ def _train_plainly(task: Task, clock: Clock, num_steps: int) -> int:
     torch.set_num_threads(task.config.num_threads or torch.get_num_threads())
     config, meta = task.config, task.ids.meta
     model = Transformer(task.model, meta.source_vocab_size, meta.target_vocab_size).train()
-    loop, epochs = PlainLoop(model, meta, config), _Epochs(_plan(task))
-    for step in range(num_steps):
+    loop = PlainLoop(model, meta, config)
+    for step, indices in enumerate(list_batches(_plan(task))):
         if clock.is_over(step, model):
             return step
         rate = learning_rate(config, task.model.d_model, num_steps, step + 1)
-        loop.step(*loop.batch(task.ids.train, epochs.batch(step)), rate)
+        loop.step(*loop.batch(task.ids.train, indices), rate)
     raise AssertionError("the clock stops every training before its last step")
-
-
-class _Epochs:
-    """The batches of a plan by step, with one epoch's order in memory."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan, self._present = plan, (0, plan.epoch(0))
-
-    def batch(self, step: int) -> Integers:
-        epoch, position = divmod(step, self._plan.num_batches)
-        if epoch != self._present[0]:
-            self._present = epoch, self._plan.epoch(epoch)
-        return self._present[1][position]
 
 
 def _plan(task: Task) -> Plan:

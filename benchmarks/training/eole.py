@@ -13,7 +13,7 @@ from benchmarks.training.work import NEVER, SOURCE, TARGET, TrainingWork, token_
 
 def configure(work: TrainingWork, precision: str) -> dict[str, Any]:
     """eole's configuration for the work, in a precision of bfloat16 or float32."""
-    model, settings = work.model, work.settings
+    model, train, optimizer = work.model, work.train, work.train["optimizer"]
     return {
         "seed": 1,
         "share_vocab": True,
@@ -38,17 +38,17 @@ def configure(work: TrainingWork, precision: str) -> dict[str, Any]:
             "compute_dtype": {"bfloat16": "bf16", "float32": "fp32"}[precision],
             "num_workers": 0,
             "batch_type": "tokens",
-            "batch_size": work.batch_tokens,
+            "batch_size": train["batch_tokens"],
             "accum_count": [1],
             "bucket_size": 262144,
             "normalization": "tokens",
             "optim": "adamw",
-            "adam_beta1": settings["betas"][0],
-            "adam_beta2": settings["betas"][1],
-            "weight_decay": settings["weight_decay"],
-            "learning_rate": settings["learning_rate"],
-            "max_grad_norm": settings["max_grad_norm"],
-            "label_smoothing": settings["label_smoothing"],
+            "adam_beta1": optimizer["beta1"],
+            "adam_beta2": optimizer["beta2"],
+            "weight_decay": optimizer["weight_decay"],
+            "learning_rate": train["learning_rate"],
+            "max_grad_norm": train["max_grad_norm"],
+            "label_smoothing": train["label_smoothing"],
             "dropout": [model["dropout"]],
             "attention_dropout": [model["attention_dropout"]],
             "dropout_steps": [0],

@@ -15,7 +15,7 @@ SPECIAL = ("<unk>", "<pad>", "<s>", "</s>")
 
 def configure(work: TrainingWork) -> dict[str, Any]:
     """Joey NMT's configuration for the work."""
-    model, settings = work.model, work.settings
+    model, train, optimizer = work.model, work.train, work.train["optimizer"]
     side = {"max_length": work.longest, "level": "word", "voc_file": str(_vocabulary(work))}
     stack = {
         "type": "transformer",
@@ -43,16 +43,16 @@ def configure(work: TrainingWork) -> dict[str, Any]:
         "testing": {"beam_size": 1},
         "training": {
             "optimizer": "adamw",
-            "adam_betas": settings["betas"],
-            "weight_decay": settings["weight_decay"],
-            "learning_rate": settings["learning_rate"],
+            "adam_betas": [optimizer["beta1"], optimizer["beta2"]],
+            "weight_decay": optimizer["weight_decay"],
+            "learning_rate": train["learning_rate"],
             "learning_rate_min": 0.0,
             "scheduling": "noam",
-            "label_smoothing": settings["label_smoothing"],
-            "clip_grad_norm": settings["max_grad_norm"],
+            "label_smoothing": train["label_smoothing"],
+            "clip_grad_norm": train["max_grad_norm"],
             "normalization": "tokens",
             "batch_type": "token",
-            "batch_size": work.batch_tokens,
+            "batch_size": train["batch_tokens"],
             "epochs": NEVER,
             "validation_freq": NEVER,
             "logging_freq": NEVER,

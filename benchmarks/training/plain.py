@@ -3,6 +3,8 @@
 Shapes: B batch, S source length, T target length, H heads, E head width, V target vocabulary.
 """
 
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from transformer.text.ids import IdsMeta
 from transformer.training.batching import Integers, Pairs
 from transformer.training.config import TrainConfig
 from transformer.training.device import autocast, choose_precision
+from transformer.training.sentence_batches import Plan
 
 # What tutorials pad every batch to.
 TUTORIAL_LENGTH = 128
@@ -91,6 +94,12 @@ class PlainLoop:
         if self._config.max_grad_norm is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self._config.max_grad_norm)
         self.optimizer.step()
+
+
+def list_batches(plan: Plan) -> Iterator[Integers]:
+    """The indices of each batch, epoch after epoch without end."""
+    for epoch in count():
+        yield from plan.epoch(epoch)
 
 
 def use_plain_dropout(model: Transformer) -> Transformer:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness.machine import describe_model
-from benchmarks.training.work import NEVER, PARAMS, SOURCE, TARGET, TrainingWork, write_sentences
+from benchmarks.training.work import NEVER, PARAMS, SOURCE, TARGET, TrainingWork
 from pipeline.params import load_sections
 from pipeline.recipes import make_params
 from transformer.files import atomic_folder
@@ -98,23 +98,15 @@ def prepare(
     }
     write_params(folder, changes)
     model, config = load_configs(folder)
-    optimizer = config.optimizer
     work = TrainingWork(
         folder=str(folder.resolve()),
         ids=str(ids_folder.resolve()),
         model=model.model_dump(),
+        train=config.model_dump(),
         vocab_size=ids.meta.target_vocab_size,
         longest=longest,
-        batch_tokens=batch_tokens,
         device=device,
         num_threads=num_threads,
-        settings={
-            "learning_rate": config.learning_rate,
-            "betas": [optimizer.beta1, optimizer.beta2],
-            "weight_decay": optimizer.weight_decay,
-            "label_smoothing": config.label_smoothing,
-            "max_grad_norm": config.max_grad_norm,
-        },
     )
     work.save()
     return TrainingSubject(ids, model, config, work)
@@ -133,14 +125,18 @@ def load_configs(folder: Path) -> tuple[ModelConfig, TrainConfig]:
 
 
 def write_text(subject: TrainingSubject) -> None:
-    """The same sentences for peers that read text; end marks are left to them."""
+    """The same sentences for peers that read text, one a line; end marks are left to them.
+
+    A token's name is its id, so that no engine can cut it otherwise.
+    """
     folder = subject.work.text
     folder.mkdir(exist_ok=True)
     for name in ("train", "valid"):
         split = getattr(subject.ids, name)
         for side, read in ((SOURCE, split.source), (TARGET, split.target)):
             sentences = (read(index)[:-1].tolist() for index in range(len(split)))
-            write_sentences(folder / f"{name}.{side}", sentences)
+            with (folder / f"{name}.{side}").open("w") as file:
+                file.writelines(" ".join(f"t{id}" for id in ids) + "\n" for ids in sentences)
 
 
 def write_synthetic_ids(folder: Path, vocab_size: int, num_pairs: int, seed: int = 1) -> None:
@@ -197,5 +193,5 @@ def describe(subject: TrainingSubject) -> str:
         f"Model: {describe_model(model)}, dropout {model.dropout}, "
         f"{subject.vocab_size:,} joint pieces. Corpus: {len(source):,} pairs, "
         f"{source.mean():.1f} source and {target.mean():.1f} target tokens on average. Batches of "
-        f"{subject.work.batch_tokens:,} positions on the longer side, padding included."
+        f"{subject.work.train['batch_tokens']:,} positions on the longer side, padding included."
     )

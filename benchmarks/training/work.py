@@ -1,7 +1,6 @@
 """What every contender trains on, in the forms that they read."""
 
 import json
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,12 +21,11 @@ class TrainingWork:
     folder: str  # of this file, of params.yaml and the peers' text
     ids: str  # the folder of token ids
     model: dict[str, Any]  # the section `model`
+    train: dict[str, Any]  # the section `train`
     vocab_size: int
     longest: int  # tokens of the longest side, end mark included
-    batch_tokens: int
     device: str
     num_threads: int
-    settings: dict[str, Any]  # of the optimizer: learning_rate, betas, label_smoothing, …
 
     def save(self) -> Path:
         """Writes JSON; returns its path."""
@@ -44,12 +42,6 @@ class TrainingWork:
     def text(self) -> Path:
         """The folder of train.source, train.target, valid.… and vocabulary."""
         return Path(self.folder) / TEXT
-
-
-def write_sentences(path: Path, sentences: Iterable[Sequence[int]]) -> None:
-    """One line a sentence; a token's name is its id, so that no engine can cut it otherwise."""
-    with path.open("w") as file:
-        file.writelines(" ".join(f"t{id}" for id in ids) + "\n" for ids in sentences)
 
 
 def token_names(vocab_size: int, num_special: int) -> list[str]:

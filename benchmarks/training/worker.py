@@ -22,6 +22,7 @@ def train_ours(
     bound_spinning()
     import torch
 
+    from benchmarks.training.plain import list_batches
     from benchmarks.training.subject import load_configs
     from transformer.text.ids import load_ids
     from transformer.training.device import choose_precision, tune_process
@@ -41,14 +42,11 @@ def train_ours(
     plan = make_plan(config, train.source_lengths, train.target_lengths)
 
     def steps() -> Iterator[bool]:
-        epoch = 0
-        while True:
-            for indices in plan.epoch(epoch):
-                source, target = train.source_lengths[indices], train.target_lengths[indices]
-                slots = len(indices) * int(source.max() + target.max())
-                pace.before_step(zip(source.tolist(), target.tolist(), strict=True), slots)
-                yield False
-            epoch += 1
+        for indices in list_batches(plan):
+            source, target = train.source_lengths[indices], train.target_lengths[indices]
+            slots = len(indices) * int(source.max() + target.max())
+            pace.before_step(zip(source.tolist(), target.tolist(), strict=True), slots)
+            yield False
 
     asked = steps()
     train_model(config, model_config, ids, resume=Resume(is_stop_requested=lambda: next(asked)))
@@ -77,7 +75,7 @@ def train_plainly(work: TrainingWork, make_pace: MakePace, is_tutorial: bool) ->
         # Of both lengths the longer one: the target has a start mark more.
         use_variants(model, Variants(explicit_length=TUTORIAL_LENGTH + 1), torch.float32)
         order = np.random.default_rng(config.seed).permutation(len(train))
-        size = max(1, work.batch_tokens // TUTORIAL_LENGTH)
+        size = max(1, work.train["batch_tokens"] // TUTORIAL_LENGTH)
         batches = [order[start : start + size] for start in range(0, len(order), size)]
     else:
         plan = make_plan(config, train.source_lengths, train.target_lengths)

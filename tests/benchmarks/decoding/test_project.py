@@ -28,7 +28,7 @@ SEARCH = SearchConfig(
 
 def make_subject(ids):
     model = SimpleNamespace(max_positions=9)
-    return SimpleNamespace(ids=ids, search=SEARCH, info=SimpleNamespace(model=model))
+    return SimpleNamespace(marks=None, ids=ids, search=SEARCH, info=SimpleNamespace(model=model))
 
 
 def test_empty_sentences_are_left_to_nobody():

@@ -5,10 +5,12 @@ from itertools import count
 import numpy as np
 import pytest
 
-from benchmarks.decoding.engines import Marks, OnnxEngine
-from benchmarks.decoding.work import MAX_SECONDS, MIN_SECONDS, Work, measure, translate
+from benchmarks.decoding.engines import OnnxEngine
+from benchmarks.decoding.work import MAX_SECONDS, MIN_SECONDS, Marks, Work, measure, translate
 
-WORK = Work([[5, 3], [6, 7, 3], [8, 3]], [4, 5, 4], 1.0, 2.0, {"2": [[1, 0], [2]]})
+WORK = Work(
+    Marks(0, 0, 2, 3), [[5, 3], [6, 7, 3], [8, 3]], [4, 5, 4], 1.0, 2.0, {"2": [[1, 0], [2]]}
+)
 
 
 class CopyingEngine:
@@ -69,7 +71,7 @@ class CopyingSession:
 )
 def test_the_graph_gets_shares_of_a_batch(num_workers, shapes):
     session = CopyingSession()
-    engine = OnnxEngine(session, Marks(0, 0, 2, 3), WORK.ranking, num_workers)
+    engine = OnnxEngine(session, WORK, num_workers)
     batch = engine.prepare(WORK.sources, WORK.max_lengths)
     assert engine.read(engine.run(batch, 1)) == WORK.sources
     assert sorted(session.shapes, key=np.prod, reverse=True) == shapes

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.decoding.findings import Cell
 from benchmarks.harness import rounds
 from benchmarks.harness.environment import UnavailableError
-from benchmarks.harness.rounds import Speeds, Variant, busy_seconds, interleave, measure_rounds
+from benchmarks.harness.rounds import Speeds, Variant, idle_seconds, interleave, measure_rounds
 
 CELL = Cell(1, 1)
 
@@ -73,11 +73,17 @@ def test_nobody_is_measured_where_nobody_is_there():
     assert measure_rounds([], [CELL], 2, lambda *_: ANSWER, lambda text: None) == ([], {})
 
 
-def test_busy_time_grows():
-    before = busy_seconds()
-    if before is None:
-        pytest.skip("only Linux tells it")
-    assert busy_seconds() >= before
+def test_others_took_what_was_neither_idle_nor_ours(monkeypatch):
+    monkeypatch.setattr(rounds.time, "perf_counter", lambda: 12.0)
+    monkeypatch.setattr(rounds, "idle_seconds", lambda: 104.0)
+    monkeypatch.setattr(rounds.psutil, "cpu_count", lambda: 2)
+    assert rounds.others_share(started=2.0, idle=100.0, used=6.0) == pytest.approx(0.5)
+    assert rounds.others_share(started=2.0, idle=100.0, used=17.0) == 0.0
+
+
+def test_idle_time_grows():
+    before = idle_seconds()
+    assert idle_seconds() >= before
 
 
 def test_every_contender_is_measured_in_every_cell_of_every_round():
