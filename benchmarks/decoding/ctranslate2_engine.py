@@ -14,46 +14,12 @@ from typing import Any, NamedTuple
 
 from benchmarks.decoding.work import Loaded, Work, serve_engine
 
-NAMES = "names.json"
-
-
-class TokenNames:
-    """What CTranslate2's vocabularies call our token ids: it speaks in strings.
-
-    Args:
-        source: names by id.
-        target: names by id.
-    """
-
-    def __init__(self, source: list[str], target: list[str]) -> None:
-        self.source = source
-        self.target = target
-        self._target_ids = {name: id for id, name in enumerate(target)}
-
-    @classmethod
-    def load(cls, folder: Path) -> "TokenNames":
-        """Reads what `save` wrote."""
-        return cls(**json.loads((folder / NAMES).read_text()))
-
-    def save(self, folder: Path) -> None:
-        """Writes names.json."""
-        values = {"source": self.source, "target": self.target}
-        (folder / NAMES).write_text(json.dumps(values))
-
-    def source_names(self, ids: Sequence[int]) -> list[str]:
-        """One name per id."""
-        return [self.source[id] for id in ids]
-
-    def target_ids(self, names: Sequence[str]) -> list[int]:
-        """One id per name."""
-        return [self._target_ids[name] for name in names]
-
 
 def convert(folder: Path, quantization: str, output: Path) -> None:
     """Writes the model of `folder`, of `ctranslate2_model`, to `output`.
 
     Args:
-        folder: with weights.npz, shape.json, names.json.
+        folder: with weights.npz, shape.json and maybe mapping.txt.
         quantization: one of CTranslate2's, such as float32 or int8.
         output: a new folder.
     """
@@ -74,11 +40,12 @@ def convert(folder: Path, quantization: str, output: Path) -> None:
     spec.encoder.scale_embeddings = values["scale_embeddings"]
     spec.decoder.scale_embeddings = values["scale_embeddings"]
     spec.config.layer_norm_epsilon = values["norm_epsilon"]
-    spec.config.decoder_start_token = "<s>"
+    spec.config.decoder_start_token = spec.config.bos_token = str(values["bos_id"])
+    spec.config.eos_token, spec.config.unk_token = str(values["eos_id"]), str(values["unk_id"])
     spec.config.add_source_eos = False  # our sources have it
-    names = TokenNames.load(folder)
-    spec.register_source_vocabulary(names.source)
-    spec.register_target_vocabulary(names.target)
+    # It speaks in strings: a token's name is its id.
+    spec.register_source_vocabulary([str(id) for id in range(values["source_vocab_size"])])
+    spec.register_target_vocabulary([str(id) for id in range(values["target_vocab_size"])])
     if (folder / "mapping.txt").exists():
         spec.register_vocabulary_mapping(str(folder / "mapping.txt"))
     spec.validate()
@@ -111,7 +78,6 @@ class CTranslate2Engine:
 
     Args:
         translator: a `ctranslate2.Translator`.
-        names: what the vocabularies call the ids.
         length_penalty: exponent of its own penalty, length ** exponent.
         num_workers: batches that it translates side by side; a batch is cut into so many.
         uses_shortlist: whether it uses its vocabulary mapping.
@@ -120,20 +86,18 @@ class CTranslate2Engine:
     def __init__(
         self,
         translator: Any,
-        names: TokenNames,
         length_penalty: float,
         num_workers: int,
         uses_shortlist: bool,
     ) -> None:
         self.translator = translator
-        self.names = names
         self.length_penalty = length_penalty
         self.num_workers = num_workers
         self.uses_shortlist = uses_shortlist
 
     def prepare(self, sources: Sequence[list[int]], max_lengths: Sequence[int]) -> Batch:
         """Token names for ids; one limit for the batch, since it takes no more."""
-        return Batch([self.names.source_names(ids) for ids in sources], max(max_lengths))
+        return Batch([[str(id) for id in ids] for ids in sources], max(max_lengths))
 
     def run(self, batch: Batch, beam_size: int) -> Any:
         """One call; with several workers on equal shares of the batch."""
@@ -152,7 +116,7 @@ class CTranslate2Engine:
 
     def read(self, result: Any) -> list[list[int]]:
         """Ids of its best hypotheses."""
-        return [self.names.target_ids(one.hypotheses[0]) for one in result]
+        return [[int(name) for name in one.hypotheses[0]] for one in result]
 
 
 def load(
@@ -175,8 +139,7 @@ def load(
         intra_threads=num_threads,
     )
     seconds = time.perf_counter() - started
-    names = TokenNames.load(Path(path).parent)
-    engine = CTranslate2Engine(translator, names, work.length_penalty, num_workers, uses_shortlist)
+    engine = CTranslate2Engine(translator, work.length_penalty, num_workers, uses_shortlist)
     return Loaded(engine, seconds, ctranslate2.__version__)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor, nn
 
-from benchmarks.decoding.ctranslate2_engine import TokenNames
 from benchmarks.harness.environment import Environment, UnavailableError, run_command
 from transformer.export.shortlist.choose import Shortlist
 from transformer.files import write_json
@@ -20,7 +19,6 @@ from transformer.model.checkpoint import CheckpointInfo
 from transformer.model.embedding import Embedding
 from transformer.model.layers import FeedForward
 from transformer.model.transformer import Transformer
-from transformer.text.special_tokens import SpecialIds
 
 ARRAYS = "weights.npz"
 SHAPE = "shape.json"
@@ -77,32 +75,27 @@ def write_model(
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ARRAYS).open("wb") as file:
         np.savez(file, **cast(Any, arrays))
-    write_json(folder / SHAPE, shape(model))
-    names = TokenNames(
-        name_tokens(info.source_vocab_size, info.source),
-        name_tokens(info.target_vocab_size, info.target),
-    )
-    names.save(folder)
+    special = info.target
+    about = {
+        "source_vocab_size": info.source_vocab_size,
+        "target_vocab_size": info.target_vocab_size,
+        "unk_id": special.unk_id,
+        "bos_id": special.bos_id,
+        "eos_id": special.eos_id,
+    }
+    write_json(folder / SHAPE, shape(model) | about)
     if shortlist is not None:
-        write_mapping(folder / MAPPING, names, shortlist)
+        write_mapping(folder / MAPPING, shortlist)
 
 
-def name_tokens(size: int, special: SpecialIds) -> list[str]:
-    """Names of `size` ids: the marks' usual ones, and the number itself for all others."""
-    names = [str(id) for id in range(size)]
-    names[special.pad_id], names[special.unk_id] = "<pad>", "<unk>"
-    names[special.bos_id], names[special.eos_id] = "<s>", "</s>"
-    return names
-
-
-def write_mapping(path: Path, names: TokenNames, shortlist: Shortlist) -> None:
+def write_mapping(path: Path, shortlist: Shortlist) -> None:
     """Our short-lists as CTranslate2's vocabulary mapping: a source token, a tab, target tokens.
 
     The line without a source token tells what every sentence may use.
     """
-    lines = ["\t" + " ".join(names.target[id] for id in shortlist.frequent)]
-    for source, targets in zip(names.source, shortlist.by_source.tolist(), strict=True):
-        lines.append(f"{source}\t" + " ".join(names.target[id] for id in dict.fromkeys(targets)))
+    lines = ["\t" + " ".join(map(str, shortlist.frequent))]
+    for source, targets in enumerate(shortlist.by_source.tolist()):
+        lines.append(f"{source}\t" + " ".join(map(str, dict.fromkeys(targets))))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -7,10 +7,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from benchmarks.decoding.ctranslate2_engine import TokenNames, set_variable
-from benchmarks.decoding.ctranslate2_model import layout, name_tokens, shape, write_mapping
+from benchmarks.decoding.ctranslate2_engine import CTranslate2Engine, set_variable
+from benchmarks.decoding.ctranslate2_model import layout, shape, write_mapping
 from transformer.export.shortlist.choose import Shortlist
-from transformer.text.special_tokens import SpecialIds
 
 
 def test_every_weight_of_ours_is_laid_out(make_model):
@@ -85,18 +84,16 @@ def test_names_lead_to_attributes_and_to_entries_of_lists():
     assert layer.linear_1.weight == 2
 
 
-def test_token_names_are_read_back_as_ids(tmp_path):
-    names = name_tokens(8, SpecialIds(pad_id=1, unk_id=7, bos_id=0, eos_id=2))
-    assert names == ["<s>", "<pad>", "</s>", "3", "4", "5", "6", "<unk>"]
-    TokenNames(names, names[::-1]).save(tmp_path)
-    read = TokenNames.load(tmp_path)
-    assert read.source_names([4, 2]) == ["4", "</s>"]
-    assert read.target_ids(["<unk>", "</s>"]) == [0, 5]
+def test_token_ids_are_read_back_from_names():
+    engine = CTranslate2Engine(None, 1.0, 1, uses_shortlist=False)
+    batch = engine.prepare([[4, 2], [7, 5, 2]], [3, 6])
+    assert batch == ([["4", "2"], ["7", "5", "2"]], 6)
+    result = [SimpleNamespace(hypotheses=[names]) for names in batch.sources]
+    assert engine.read(result) == [[4, 2], [7, 5, 2]]
 
 
 def test_short_lists_are_written_as_a_vocabulary_mapping(tmp_path):
-    names = TokenNames(["<pad>", "a", "b"], ["<pad>", "x", "y", "z"])
     shortlist = Shortlist(np.array([0, 2]), np.array([[0, 0], [3, 1], [1, 1]]))
-    write_mapping(tmp_path / "mapping.txt", names, shortlist)
+    write_mapping(tmp_path / "mapping.txt", shortlist)
     lines = (tmp_path / "mapping.txt").read_text().split("\n")
-    assert lines == ["\t<pad> y", "<pad>\t<pad>", "a\tz x", "b\tx", ""]
+    assert lines == ["\t0 2", "0\t0", "1\t3 1", "2\t1", ""]
