@@ -15,7 +15,6 @@ from benchmarks.decoding.findings import Cell, DecodingFindings, cell_name, log_
 from benchmarks.decoding.profiling import profile
 from benchmarks.decoding.project import (
     ALL_BATCH_SIZE,
-    Project,
     Subject,
     graph_file,
     load_subject,
@@ -27,6 +26,7 @@ from benchmarks.decoding.work import MAX_SECONDS, MIN_SECONDS, Work
 from benchmarks.harness.machine import describe_gpu, describe_model, describe_run
 from benchmarks.harness.options import choose, numbers, run, tell
 from benchmarks.harness.report import save_page
+from pipeline.paths import CHECKPOINT
 from transformer.model.checkpoint import model_hash
 
 ENGINES = {"onnx": "onnxruntime", "ctranslate2": "CTranslate2"}
@@ -73,37 +73,36 @@ def main(
     sizes = numbers(batch_sizes, "--batch-sizes")
     cells = [Cell(size, beam) for beam in numbers(beam_sizes, "--beam-sizes") for size in sizes]
     threads_tried = numbers(threads, "--threads")
-    place = Project(project)
-    subject = load_subject(place, source, reference)
+    subject = load_subject(project, source, reference)
     for cell in cells:
         subject.search.model_copy(update={"beam_size": cell.beam_size}).check_vocabulary(
             subject.info.target_vocab_size
         )
     work = plan_work(subject, sentences, sizes)
     if with_profile:
-        _print_profiles(place, subject, work, chosen, cells[0], threads_tried[0])
+        _print_profiles(project, subject, work, chosen, cells[0], threads_tried[0])
         return
     findings = DecodingFindings(list_variants(chosen, threads_tried), cells)
     with tempfile.TemporaryDirectory() as folder:
         work.save(Path(folder) / "work.json")
-        find_all(findings, Commands(place, subject, Path(folder), device), rounds, tell)
-    findings.notes += _notes(findings, place, subject, work, rounds, device)
+        find_all(findings, Commands(project, subject, Path(folder), device), rounds, tell)
+    findings.notes += _notes(findings, project, subject, work, rounds, device)
     page = findings.page()
     typer.echo(page)
-    if log_findings(findings, place, page):
+    if log_findings(findings, project, page):
         tell("logged to the model's MLflow run")
     save_page(output, page, findings.record())
 
 
 def _print_profiles(
-    project: Project, subject: Subject, work: Work, chosen: list[str], cell: Cell, threads: int
+    project: Path, subject: Subject, work: Work, chosen: list[str], cell: Cell, threads: int
 ) -> None:
     for who in chosen:
         engine, _, precision = who.partition("-")
         if engine != "onnx":
             continue
         typer.echo(f"## {NAMES[who]}, {cell_name(cell)}\n")
-        path = graph_file(project.translator, precision)
+        path = graph_file(project, precision)
         if not path.is_file():
             typer.echo(f"Not profiled: there is no {path}\n")
             continue
@@ -113,7 +112,7 @@ def _print_profiles(
 
 def _notes(
     findings: DecodingFindings,
-    project: Project,
+    project: Path,
     subject: Subject,
     work: Work,
     rounds: int,
@@ -130,7 +129,7 @@ def _notes(
     slow = "; ".join(NAMES[who] for who in findings.versions if who in SLOW)
     parts = ", ".join(f"{samples[plan_name(size, is_slow=True)]} at batch {size}" for size in sizes)
     return [
-        f"Model {model_hash(project.checkpoint)[:12]}: {describe_model(subject.info.model)}, "
+        f"Model {model_hash(project / CHECKPOINT)[:12]}: {describe_model(subject.info.model)}, "
         f"{subject.model.num_parameters():,} parameters, "
         f"{subject.info.target_vocab_size:,} target tokens. Test set: {len(lengths)} sentences, "
         f"{median(lengths):.0f} source tokens in the middle of them, {max(lengths)} at most.",

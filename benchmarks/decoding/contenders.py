@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks.decoding.ctranslate2_model import ENVIRONMENT, convert_model
-from benchmarks.decoding.project import Project, Subject, graph_file
+from benchmarks.decoding.project import Subject, graph_file
 from benchmarks.harness.environment import UnavailableError, ensure_environment
 from benchmarks.harness.rounds import Variant
+from pipeline.paths import CHECKPOINT
 from transformer.model.checkpoint import WEIGHTS
 
 NAMES = {
@@ -64,7 +65,7 @@ class Commands:
     """
 
     def __init__(
-        self, project: Project, subject: Subject, folder: Path, device: Literal["cpu", "cuda"]
+        self, project: Path, subject: Subject, folder: Path, device: Literal["cpu", "cuda"]
     ) -> None:
         self.project = project
         self.subject = subject
@@ -80,7 +81,7 @@ class Commands:
         """
         engine, _, precision = contender.partition("-")
         if engine == "onnx":
-            path = graph_file(self.project.translator, precision)
+            path = graph_file(self.project, precision)
             if not path.is_file():
                 raise UnavailableError(f"{path.name} is not among the exported translator's files")
             return path
@@ -91,7 +92,7 @@ class Commands:
                 raise UnavailableError("the project's export.shortlist makes no short-lists")
             self._python()
             return self.folder / precision.removesuffix(SHORTLIST)
-        return self.project.checkpoint / WEIGHTS
+        return self.project / CHECKPOINT / WEIGHTS
 
     def command(self, variant: Variant) -> list[str]:
         """The command line of a variant's worker."""

@@ -9,7 +9,6 @@ from statistics import median
 from typing import Any, ClassVar, NamedTuple
 
 from benchmarks.decoding.contenders import NAMES
-from benchmarks.decoding.project import Project
 from benchmarks.harness.findings import Findings, label
 from benchmarks.harness.report import MEBIBYTE, Verdict, judge, markdown_table
 from benchmarks.harness.rounds import Variant
@@ -130,17 +129,18 @@ class DecodingFindings(Findings):
         return figures
 
 
-def log_findings(findings: DecodingFindings, project: Project, page: str) -> bool:
+def log_findings(findings: DecodingFindings, project: Path, page: str) -> bool:
     """Puts speeds and page into the newest MLflow run of the project's model.
 
     Returns:
         Whether there is such a run; one is not made for it.
     """
+    from pipeline.paths import CHECKPOINT
     from pipeline.tracking.runs import find_tracker
     from transformer.model.checkpoint import model_hash
 
-    digest = model_hash(project.checkpoint)
-    with chdir(project.folder), tempfile.TemporaryDirectory() as folder:
+    digest = model_hash(project / CHECKPOINT)
+    with chdir(project), tempfile.TemporaryDirectory() as folder:
         tracker = find_tracker(digest)
         if tracker is None:
             return False

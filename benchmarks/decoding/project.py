@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from benchmarks.decoding.work import Marks, Work
 from pipeline.params import load_section, load_sections
+from pipeline.paths import CHECKPOINT, CLEAN, IDS, PARAMS, RAW, TOKENIZER, TRANSLATOR
 from transformer.evaluation.config import EvaluateConfig
 from transformer.export.config import ExportConfig
 from transformer.export.shortlist.choose import Shortlist, make_shortlist
@@ -38,28 +39,6 @@ ALL_BATCH_SIZE = 32
 
 
 @dataclass(frozen=True)
-class Project:
-    """A project's folder, with a trained model."""
-
-    folder: Path
-
-    @property
-    def checkpoint(self) -> Path:
-        """Weights."""
-        return self.folder / "models/checkpoint"
-
-    @property
-    def tokenizer(self) -> Path:
-        """Tokenizers."""
-        return self.folder / "models/tokenizer"
-
-    @property
-    def translator(self) -> Path:
-        """The exported translator."""
-        return self.folder / "models/translator"
-
-
-@dataclass(frozen=True)
 class Subject:
     """A model with the test set that it translates."""
 
@@ -75,12 +54,12 @@ class Subject:
     shortlist: Shortlist | None  # as the export made it
 
 
-def graph_file(folder: Path, precision: str) -> Path:
-    """The graph of a translator in a precision of `GRAPHS`; the file need not exist."""
-    return folder / GRAPHS[precision]
+def graph_file(project: Path, precision: str) -> Path:
+    """The graph of a project's translator in a precision of `GRAPHS`; it need not exist."""
+    return project / TRANSLATOR / GRAPHS[precision]
 
 
-def load_subject(project: Project, source: Path | None, reference: Path | None) -> Subject:
+def load_subject(project: Path, source: Path | None, reference: Path | None) -> Subject:
     """Reads model, params and test set.
 
     Args:
@@ -91,7 +70,7 @@ def load_subject(project: Project, source: Path | None, reference: Path | None) 
     Raises:
         ValueError: something is missing, or the files have different numbers of lines.
     """
-    path = project.folder / "params.yaml"
+    path = project / PARAMS
     search, evaluate, clean = load_sections(
         ("search", SearchConfig),
         ("evaluate", EvaluateConfig),
@@ -99,11 +78,11 @@ def load_subject(project: Project, source: Path | None, reference: Path | None) 
         path=path,
     )
     export = load_section("export", ExportConfig, path=path)
-    model, info, tokenizers = load_with_tokenizers(project.checkpoint, project.tokenizer)
+    model, info, tokenizers = load_with_tokenizers(project / CHECKPOINT, project / TOKENIZER)
     if source is None or reference is None:
         if source is not reference:
             raise ValueError("give both --source and --reference, or neither of them")
-        test = read_heldout(project.folder / "data/raw", project.folder / "data/clean")
+        test = read_heldout(project / RAW, project / CLEAN)
         sources, references = test.sources, test.references
     else:
         sources, references = _read_lines(source), _read_lines(reference)
@@ -120,9 +99,9 @@ def load_subject(project: Project, source: Path | None, reference: Path | None) 
     target = tokenizers.target
     marks = Marks(tokenizers.source.pad_id, target.pad_id, target.bos_id, target.eos_id)
     shortlist = None
-    if export.shortlist is not None and (project.folder / "data/ids").is_dir():
+    if export.shortlist is not None and (project / IDS).is_dir():
         shortlist = make_shortlist(
-            load_ids(project.folder / "data/ids").train,
+            load_ids(project / IDS).train,
             export.shortlist,
             source_vocab_size=info.source_vocab_size,
             target_vocab_size=info.target_vocab_size,

@@ -14,6 +14,7 @@ from benchmarks.decoding.project import ALL, Subject, plan_name
 from benchmarks.harness.environment import ROOT, UnavailableError
 from benchmarks.harness.rounds import Variant
 from benchmarks.harness.workers import Worker
+from pipeline.paths import TRANSLATOR
 from transformer.evaluation.scores import score_bleu
 
 # What the others' translations are held against.
@@ -59,9 +60,8 @@ def find_all(
     report("cold start")
     sentence = next(text for text in commands.subject.sources if text)
     try:
-        findings.cold_start_seconds = list(
-            time_cold_starts(commands.project.translator, sentence, rounds)
-        )
+        times = time_cold_starts(commands.project / TRANSLATOR, sentence, rounds)
+        findings.cold_start_seconds = list(times)
     except UnavailableError as error:
         findings.reasons["cold start"] = str(error)
 

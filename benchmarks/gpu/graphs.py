@@ -10,7 +10,6 @@ from benchmarks.decoding.engines import Device, OnnxEngine, TorchEngine
 from benchmarks.decoding.profiling import profile_nodes
 from benchmarks.decoding.project import (
     ALL,
-    Project,
     Subject,
     graph_file,
     load_subject,
@@ -47,7 +46,7 @@ def list_cells(setting: Setting, _: str) -> list[Cell]:
 def _measure(
     setting: Setting, name: str, beam_size: int, batch_sizes: tuple[int, ...]
 ) -> dict[str, Any]:
-    subject = load_subject(Project(setting.packed / TRANSLATOR), None, None)
+    subject = load_subject(setting.packed / TRANSLATOR, None, None)
     work = plan_work(subject, 8 if setting.is_tiny else _NUM_SENTENCES, batch_sizes)
     reference, engine = (_open(setting, subject, work, who) for who in ("pytorch", name))
     expected, targets = (
@@ -83,7 +82,7 @@ def _device(setting: Setting) -> Device:
 
 
 def _graph(setting: Setting, name: str) -> Path:
-    graph = graph_file(Project(setting.packed / TRANSLATOR).translator, GRAPHS[name][0])
+    graph = graph_file(setting.packed / TRANSLATOR, GRAPHS[name][0])
     if not graph.exists():
         raise ValueError(f"{graph}: no such file; the export left this precision out")
     return graph

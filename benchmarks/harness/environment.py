@@ -24,11 +24,6 @@ class Environment:
     # engine demands of versions is then left aside: the requirements must name all that it lacks.
     shares_ours: bool = False
 
-    @property
-    def folder(self) -> Path:
-        """Where it is made."""
-        return ENVIRONMENTS / self.name
-
 
 class UnavailableError(ValueError):
     """A contender can't run here; the message is the reason that the table gives."""
@@ -43,7 +38,7 @@ def ensure_environment(environment: Environment) -> Path:
     Raises:
         UnavailableError: the installation failed.
     """
-    folder = environment.folder
+    folder = ENVIRONMENTS / environment.name
     python = folder / "bin/python"
     done = folder / "requirements.txt"
     ours = sysconfig.get_paths()["purelib"] if environment.shares_ours else ""

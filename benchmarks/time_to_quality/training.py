@@ -14,6 +14,7 @@ from benchmarks.training.plain import PlainLoop, list_batches
 from benchmarks.training.subject import load_configs, write_params
 from benchmarks.training.work import NEVER, PARAMS
 from pipeline.params import load_section
+from pipeline.paths import CLEAN, IDS, RAW, TOKENIZER
 from transformer.evaluation.scores import score_bleu
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
@@ -202,14 +203,14 @@ def load_task(project: Path, folder: Path, changes: dict[str, Any], threads: int
     write_params(folder, changes | training)
     model, config = load_configs(folder)
     search = load_section("search", SearchConfig, path=folder / PARAMS)
-    return Task(load_ids(project / "data/ids"), model, config, _scorer(project, model, search))
+    return Task(load_ids(project / IDS), model, config, _scorer(project, model, search))
 
 
 def _scorer(
     project: Path, config: ModelConfig, search: SearchConfig
 ) -> Callable[[Transformer], float]:
-    tokenizers = TokenizerPair.load(project / "models/tokenizer")
-    test = read_heldout(project / "data/raw", project / "data/clean")
+    tokenizers = TokenizerPair.load(project / TOKENIZER)
+    test = read_heldout(project / RAW, project / CLEAN)
     ids, _ = encode_sources(tokenizers.source, test.sources, config.max_positions)
     target = tokenizers.target
     special = SpecialIds(target.pad_id, target.bos_id, target.eos_id)

@@ -16,6 +16,7 @@ from benchmarks.harness.rounds import Variant
 from benchmarks.training.findings import HALF, NAMES, TrainingFindings
 from benchmarks.training.run import find_all
 from benchmarks.training.subject import SHAPES, describe, prepare, write_synthetic_ids
+from pipeline.paths import IDS
 
 # By device. A GPU's batches are so large that few pairs would leave neighbours of other lengths,
 # hence padding that no real corpus of such a size has.
@@ -48,7 +49,7 @@ def main(
     choose(shape, SHAPES, "--shape")
     findings = TrainingFindings([Variant(who, threads) for who in chosen], device, shape)
     with tempfile.TemporaryDirectory() as name:
-        folder, ids_folder = Path(name), project / "data/ids"
+        folder, ids_folder = Path(name), project / IDS
         if synthetic is not None:
             ids_folder = folder / "ids"
             write_synthetic_ids(ids_folder, synthetic, NUM_SYNTHETIC_PAIRS[device])

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from benchmarks.decoding.findings import Cell, DecodingFindings, log_findings
-from benchmarks.decoding.project import Project
 from benchmarks.harness.rounds import Variant
 from transformer.model.checkpoint import model_hash
 
@@ -120,14 +119,13 @@ def test_they_join_the_run_of_the_model_if_there_is_one(findings, tmp_path, monk
     checkpoint.mkdir(parents=True)
     for name in ("config.json", "model.safetensors"):
         (checkpoint / name).write_text("{}")
-    project = Project(tmp_path)
-    assert not log_findings(findings, project, "# Page")
+    assert not log_findings(findings, tmp_path, "# Page")
 
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
     experiment = client.create_experiment("toy", artifact_location=(tmp_path / "files").as_uri())
     run = client.create_run(experiment, tags={"model_hash": model_hash(checkpoint)})
     for _ in range(2):
-        log_findings(findings, project, "# Page")
+        log_findings(findings, tmp_path, "# Page")
     (name,) = findings.metrics()
     history = client.get_metric_history(run.info.run_id, name)
     assert [one.value for one in history] == [150.0]
