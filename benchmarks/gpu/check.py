@@ -24,7 +24,7 @@ TOLERANCES = {"float32": 0.005, "bfloat16": 0.02}
 _PACKAGES = ("torch", "triton", "numpy", "tokenizers", "onnx", "onnxruntime-gpu", "onnxruntime")
 
 
-def list_cells(setting: Setting, _: str) -> list[Cell]:
+def list_cells(setting: Setting, part: str) -> list[Cell]:
     """The cells of the part `check`."""
     return [
         Cell("machine", _describe_machine, 5),

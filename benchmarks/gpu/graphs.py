@@ -31,7 +31,7 @@ GRAPHS = {
 _NUM_SENTENCES = 512
 
 
-def list_cells(setting: Setting, _: str) -> list[Cell]:
+def list_cells(setting: Setting, part: str) -> list[Cell]:
     """The cells of the part `onnx`."""
     sizes = (1, 2) if setting.is_tiny else BATCH_SIZES
     return [

@@ -17,7 +17,7 @@ from transformer.files import read_json
 _SECONDS_TO_STOP = 25
 
 
-def list_cells(setting: Setting, _: str) -> list[Cell]:
+def list_cells(setting: Setting, part: str) -> list[Cell]:
     """The cells of the part `multi30k`; training goes on where the last call's time ended."""
     return [
         Cell("train", lambda: _train(setting), 60),

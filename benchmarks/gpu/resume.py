@@ -24,7 +24,7 @@ KINDS: dict[str, dict[str, Any]] = {
 _NUM_STEPS = 200
 
 
-def list_cells(setting: Setting, _: str) -> list[Cell]:
+def list_cells(setting: Setting, part: str) -> list[Cell]:
     """The cells of the part `resume`."""
     return [
         Cell(

@@ -111,6 +111,7 @@ class Task:
     ids: Ids
     model: ModelConfig
     config: TrainConfig
+    plan: Plan
     score: Callable[[Transformer], float]
 
 
@@ -180,15 +181,21 @@ def train_to(
         ValueError: the project lacks something.
     """
     task = load_task(project, folder, RECIPES[recipe] | LOOPS[loop], threads)
-    plan = _plan(task)
-    num_steps = plan.num_batches * task.config.max_epochs
-    run = QualityRun(recipe, loop, _describe_model(task), _describe_config(task), bleu)
+    config = task.config
+    num_steps = task.plan.num_batches * config.max_epochs
+    model = f"{describe_model(task.model)}, {task.ids.meta.target_vocab_size:,} pieces"
+    settings = (
+        f"{config.max_epochs} epochs, {config.batch_tokens} tokens a batch, "
+        f"{config.optimizer.kind} {config.learning_rate:g} {config.schedule.kind}, warm-up "
+        f"{config.schedule.warmup_steps}, dropout {task.model.dropout:g}"
+    )
+    run = QualityRun(recipe, loop, model, settings, bleu)
     clock = Clock(run, num_steps, task.score, max_seconds)
-    torch.manual_seed(task.config.seed)
+    torch.manual_seed(config.seed)
     steps = (_train_plainly if loop == "plain" else _train_ours)(task, clock, num_steps)
     lengths = task.ids.train.source_lengths + task.ids.train.target_lengths
-    num_tokens = sum(int(lengths[batch].sum()) for batch in islice(list_batches(plan), steps))
-    run.tokens_per_second = num_tokens / clock.seconds
+    batches = islice(list_batches(task.plan), steps)
+    run.tokens_per_second = sum(int(lengths[one].sum()) for one in batches) / clock.seconds
     return run
 
 
@@ -203,7 +210,9 @@ def load_task(project: Path, folder: Path, changes: dict[str, Any], threads: int
     write_params(folder, changes | training)
     model, config = load_configs(folder)
     search = load_section("search", SearchConfig, path=folder / PARAMS)
-    return Task(load_ids(project / IDS), model, config, _scorer(project, model, search))
+    ids = load_ids(project / IDS)
+    plan = make_plan(config, ids.train.source_lengths, ids.train.target_lengths)
+    return Task(ids, model, config, plan, _scorer(project, model, search))
 
 
 def _scorer(
@@ -257,27 +266,9 @@ def _train_plainly(task: Task, clock: Clock, num_steps: int) -> int:
     config, meta = task.config, task.ids.meta
     model = Transformer(task.model, meta.source_vocab_size, meta.target_vocab_size).train()
     loop = PlainLoop(model, meta, config)
-    for step, indices in enumerate(list_batches(_plan(task))):
+    for step, indices in enumerate(list_batches(task.plan)):
         if clock.is_over(step, model):
             return step
         rate = learning_rate(config, task.model.d_model, num_steps, step + 1)
         loop.step(*loop.batch(task.ids.train, indices), rate)
     raise AssertionError("the clock stops every training before its last step")
-
-
-def _plan(task: Task) -> Plan:
-    train, config = task.ids.train, task.config
-    return make_plan(config, train.source_lengths, train.target_lengths)
-
-
-def _describe_model(task: Task) -> str:
-    return f"{describe_model(task.model)}, {task.ids.meta.target_vocab_size:,} pieces"
-
-
-def _describe_config(task: Task) -> str:
-    config = task.config
-    return (
-        f"{config.max_epochs} epochs, {config.batch_tokens} tokens a batch, "
-        f"{config.optimizer.kind} {config.learning_rate:g} {config.schedule.kind}, warm-up "
-        f"{config.schedule.warmup_steps}, dropout {task.model.dropout:g}"
-    )

@@ -5,6 +5,7 @@ python -m benchmarks.training.worker WORK KIND
 
 import sys
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def train_plainly(work: TrainingWork, make_pace: MakePace, is_tutorial: bool) ->
     import numpy as np
     import torch
 
-    from benchmarks.training.plain import TUTORIAL_LENGTH, PlainLoop
+    from benchmarks.training.plain import TUTORIAL_LENGTH, PlainLoop, list_batches
     from benchmarks.training.subject import load_configs
     from transformer.model.transformer import Transformer
     from transformer.text.ids import load_ids
@@ -71,24 +72,22 @@ def train_plainly(work: TrainingWork, make_pace: MakePace, is_tutorial: bool) ->
     train, meta = ids.train, ids.meta
     model = Transformer(model_config, meta.source_vocab_size, meta.target_vocab_size).to(device)
     padded_length = TUTORIAL_LENGTH if is_tutorial else None
-    if is_tutorial:
+    if not is_tutorial:
+        batches = list_batches(make_plan(config, train.source_lengths, train.target_lengths))
+    else:
         # Of both lengths the longer one: the target has a start mark more.
         use_variants(model, Variants(explicit_length=TUTORIAL_LENGTH + 1), torch.float32)
         order = np.random.default_rng(config.seed).permutation(len(train))
         size = max(1, work.train["batch_tokens"] // TUTORIAL_LENGTH)
-        batches = [order[start : start + size] for start in range(0, len(order), size)]
-    else:
-        plan = make_plan(config, train.source_lengths, train.target_lengths)
-        batches = list(plan.epoch(0))
+        batches = cycle(order[start : start + size] for start in range(0, len(order), size))
     loop = PlainLoop(model, meta, config, padded_length)
     pace = make_pace(torch.__version__, str(loop.precision).removeprefix("torch."), work.device)
-    while True:
-        for indices in batches:
-            lengths = train.source_lengths[indices], train.target_lengths[indices]
-            widest = [padded_length or int(side.max()) for side in lengths]
-            pairs = zip(*(side.tolist() for side in lengths), strict=True)
-            pace.before_step(pairs, len(indices) * sum(widest))
-            loop.step(*loop.batch(train, indices), config.learning_rate)
+    for indices in batches:
+        lengths = train.source_lengths[indices], train.target_lengths[indices]
+        widest = [padded_length or int(side.max()) for side in lengths]
+        pairs = zip(*(side.tolist() for side in lengths), strict=True)
+        pace.before_step(pairs, len(indices) * sum(widest))
+        loop.step(*loop.batch(train, indices), config.learning_rate)
 
 
 def load_peak(

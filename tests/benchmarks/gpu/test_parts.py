@@ -137,7 +137,7 @@ def test_training_goes_on_at_the_next_call_where_time_ended(
     shutil.copytree(packed / "project", tmp_path / "slow/project")
     text = make_params("phrasebook", [*TINY, "train.max_epochs=60"])
     (tmp_path / "slow/project/params.yaml").write_text(text)
-    train = multi30k.list_cells(make_setting(packed=tmp_path / "slow"))[0].measure
+    train = multi30k.list_cells(make_setting(packed=tmp_path / "slow"), "multi30k")[0].measure
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", Impatient)
         with pytest.raises(UnfinishedError, match="train goes on at the next call"):
