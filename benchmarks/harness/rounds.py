@@ -1,5 +1,6 @@
 """Measurements in rounds, in which the contenders take turns."""
 
+import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,13 +8,14 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, NamedTuple, TypeVar
 
-import psutil
-
 from benchmarks.harness.environment import UnavailableError
 
 T = TypeVar("T")
 # A column of a table, such as a batch size; one that has no columns is measured in `()`.
 C = TypeVar("C", bound=tuple[int, ...])
+
+# What was counted, by name: "seconds", "num_tokens", …
+Figures = Mapping[str, float]
 
 # A measurement in which other processes took more of the cores is made again, so often.
 MAX_OTHERS_SHARE = 0.1
@@ -54,7 +56,7 @@ class Measurement(NamedTuple):
     # What other processes took of all cores meanwhile, 0 to 1.
     others_share: float
     # The worker's answer: "seconds", "num_tokens", "peak_bytes" and what else was counted.
-    figures: Mapping[str, float]
+    figures: Figures
 
     @property
     def speed(self) -> float:
@@ -90,11 +92,11 @@ class Speeds:
         self,
         variant: Variant | None,
         cell: tuple[int, ...] = (),
-        figure: Callable[[Measurement], float] = lambda one: one.speed,
+        figure: Callable[[Figures], float] = lambda one: one["num_tokens"] / one["seconds"],
     ) -> float | None:
         """Of tokens per second, or of another figure; None if nothing was measured."""
         rounds = [] if variant is None else self.rounds(variant, cell)
-        return median(map(figure, rounds)) if rounds else None
+        return median(figure(one.figures) for one in rounds) if rounds else None
 
     def best(self, contenders: Sequence[str], cell: tuple[int, ...] = ()) -> Variant | None:
         """The variant of these contenders with the highest median speed."""
@@ -188,6 +190,8 @@ def interleave(
 
 def idle_seconds() -> float:
     """Seconds that all cores had nothing to do since the machine started."""
+    import psutil  # which a machine that only trains may lack
+
     times = psutil.cpu_times()
     return float(times.idle + getattr(times, "iowait", 0.0))
 
@@ -200,5 +204,5 @@ def others_share(started: float, idle: float, used: float) -> float:
         idle: what `idle_seconds` gave then.
         used: seconds that our own processes used since.
     """
-    available = (time.perf_counter() - started) * psutil.cpu_count()
-    return float(max(0.0, 1 - (idle_seconds() - idle + used) / available))
+    available = (time.perf_counter() - started) * (os.cpu_count() or 1)
+    return max(0.0, 1 - (idle_seconds() - idle + used) / available)

@@ -1,13 +1,13 @@
 """What a run of the training benchmark found: its table and its targets."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, ClassVar
 
 from benchmarks.harness.findings import Findings
 from benchmarks.harness.report import MEBIBYTE, Verdict, judge, markdown_table
-from benchmarks.harness.rounds import Measurement
+from benchmarks.harness.rounds import Figures
 
 NAMES = {
     "tutorial": "the tutorials' loop: padded to 128, explicit softmax",
@@ -77,18 +77,19 @@ class TrainingFindings(Findings):
         header += ["padding", "FLOP utilisation", "peak, GFLOP/s", "first step after, s", memory]
         speeds, rows = self.speeds, []
         for variant in self.variants:
-            who, rounds = variant.contender, speeds.rounds(variant)
+            who, measured = variant.contender, speeds.rounds(variant)
+            rounds = [one.figures for one in measured]
             row = [" ".join(filter(None, [NAMES[who], self.versions.get(who, "")]))]
             if not rounds:
                 rows.append([*row, *["–"] * (len(header) - 1)])
                 continue
-            by_round = [one.speed for one in rounds]
+            by_round = [one.speed for one in measured]
             row += [self.precisions[who], f"{median(by_round):,.0f}"]
             row.append(f"{median(map(target_speed, rounds)):,.0f}")
             row.append(f"{min(by_round):,.0f} to {max(by_round):,.0f}")
             row.append(f"{padding_share(rounds):.1%}")
             row.append(f"{median(map(utilization, rounds)):.1%}")
-            row.append(f"{median(one.figures['peak_flops'] for one in rounds) / 1e9:,.0f}")
+            row.append(f"{median(one['peak_flops'] for one in rounds) / 1e9:,.0f}")
             row.append(f"{self.start_seconds[who]:.1f}")
             row.append(f"{(self.peak_bytes(variant) or 0) / MEBIBYTE:,.0f}")
             rows.append(row)
@@ -99,17 +100,17 @@ class TrainingFindings(Findings):
         return {"precisions": self.precisions, "start_seconds": self.start_seconds}
 
 
-def target_speed(one: Measurement) -> float:
+def target_speed(one: Figures) -> float:
     """Target tokens per second."""
-    return one.figures["target_tokens"] / one.figures["seconds"]
+    return one["target_tokens"] / one["seconds"]
 
 
-def utilization(one: Measurement) -> float:
-    """The FLOP/s that the model needed over the device's peak just before."""
-    return one.figures["flops"] / one.figures["seconds"] / one.figures["peak_flops"]
+def utilization(one: Figures) -> float:
+    """The FLOP/s that the model needed over the device's peak."""
+    return one["flops"] / one["seconds"] / one["peak_flops"]
 
 
-def padding_share(rounds: list[Measurement]) -> float:
+def padding_share(rounds: Sequence[Figures]) -> float:
     """The share of all positions of the padded batches that held no real token."""
-    tokens = sum(one.figures["num_tokens"] for one in rounds)
-    return 1 - tokens / sum(one.figures["num_slots"] for one in rounds)
+    num_slots = sum(one["num_slots"] for one in rounds)
+    return 1 - sum(one["num_tokens"] for one in rounds) / num_slots

@@ -16,6 +16,7 @@ from benchmarks.training.findings import NAMES, PEERS, TrainingFindings
 from benchmarks.training.subject import TrainingSubject, write_text
 from benchmarks.training.work import FILE
 from transformer.monitoring.flops import training_flops
+from transformer.training.batching import Integers
 
 # The peers run on our PyTorch. Joey NMT asks for an older protobuf, and does without.
 PEERS_ENVIRONMENT = Environment(
@@ -116,15 +117,28 @@ def measure_once(
     before = peak.ask("peak"), worker.ask("measure", seconds=0)
     answer = worker.ask("measure", seconds=seconds)
     source, target, times = np.array(answer.pop("pairs"), dtype=np.int64).reshape(-1, 3).T
-    lengths = np.repeat(source, times), np.repeat(target, times)
-    num_source, num_target = (int(one.sum()) for one in lengths)
-    return answer | {
-        "cpu_seconds": sum(one["cpu_seconds"] for one in (*before, answer)),
-        "num_tokens": num_source + num_target,
-        "source_tokens": num_source,
-        "target_tokens": num_target,
+    counts = count_tokens(subject, np.repeat(source, times), np.repeat(target, times))
+    return (
+        answer
+        | counts
+        | {
+            "cpu_seconds": sum(one["cpu_seconds"] for one in (*before, answer)),
+            "peak_flops": before[0]["flops_per_second"],
+        }
+    )
+
+
+def count_tokens(
+    subject: TrainingSubject, source_lengths: Integers, target_lengths: Integers
+) -> dict[str, float]:
+    """Tokens of some pairs, and the operations that the model needs for them."""
+    lengths = source_lengths, target_lengths
+    source, target = (int(one.sum()) for one in lengths)
+    return {
+        "num_tokens": source + target,
+        "source_tokens": source,
+        "target_tokens": target,
         "flops": training_flops(subject.model, subject.vocab_size, *lengths),
-        "peak_flops": before[0]["flops_per_second"],
     }
 
 

@@ -1,6 +1,10 @@
+import subprocess
+import sys
+
 import pytest
 
 from benchmarks.gpu.report import write_report
+from benchmarks.harness.environment import ROOT
 from transformer.files import read_json, write_json
 
 FACTS = {"device": "NVIDIA Test", "torch": "2.11.0", "commit": "commit 1234567"}
@@ -40,3 +44,16 @@ def test_a_cell_that_failed_says_why(tmp_path):
 def test_no_results_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"has no results; .*gpu check"):
         write_report(tmp_path, tmp_path / "h200.json")
+
+
+def test_a_machine_with_a_gpu_needs_no_more_packages_than_training_does():
+    modules = ["__main__", "check", "multi30k", "speed", "resume", "kernels", "graphs"]
+    code = f"""
+import sys
+from importlib import import_module
+for name in {modules}:
+    import_module("benchmarks.gpu." + name)
+print(*sorted({{name.partition(".")[0] for name in sys.modules}}))
+"""
+    loaded = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).split()
+    assert not set(loaded) & {"dvc", "mlflow", "datasets", "psutil"}

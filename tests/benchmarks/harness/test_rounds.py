@@ -76,7 +76,7 @@ def test_nobody_is_measured_where_nobody_is_there():
 def test_others_took_what_was_neither_idle_nor_ours(monkeypatch):
     monkeypatch.setattr(rounds.time, "perf_counter", lambda: 12.0)
     monkeypatch.setattr(rounds, "idle_seconds", lambda: 104.0)
-    monkeypatch.setattr(rounds.psutil, "cpu_count", lambda: 2)
+    monkeypatch.setattr(rounds.os, "cpu_count", lambda: 2)
     assert rounds.others_share(started=2.0, idle=100.0, used=6.0) == pytest.approx(0.5)
     assert rounds.others_share(started=2.0, idle=100.0, used=17.0) == 0.0
 

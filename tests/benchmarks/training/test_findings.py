@@ -52,7 +52,7 @@ def test_figures_are_medians_over_rounds(findings):
     assert speeds.median(eager) == 1000
     assert speeds.median(eager, figure=target_speed) == 750
     assert speeds.median(eager, figure=utilization) == pytest.approx(0.72)
-    assert padding_share(speeds.rounds(eager)) == pytest.approx(0.2)
+    assert padding_share([one.figures for one in speeds.rounds(eager)]) == pytest.approx(0.2)
 
 
 def test_the_best_is_among_those_measured(findings):
