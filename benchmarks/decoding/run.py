@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def find_all(
         for round_index in range(rounds):
             report(f"start {round_index + 1} of {rounds}")
             for variant in findings.variants:
-                worker = findings.start(variant, lambda who=variant: commands.command(who))  # type: ignore[misc]
+                worker = findings.start(variant, partial(commands.command, variant))
                 if worker is None:
                     continue
                 greeting, who = worker.greeting, variant.contender

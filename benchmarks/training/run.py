@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def find_all(
     with ExitStack() as stack:
         for variant in findings.variants:
             who, started = variant.contender, time.perf_counter()
-            worker = findings.start(variant, lambda who=who: command(who))  # type: ignore[misc]
+            worker = findings.start(variant, partial(command, who))
             if worker is None:
                 continue
             report(f"started: {NAMES[who]}")
