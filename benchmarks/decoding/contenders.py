@@ -98,18 +98,20 @@ class Commands:
         """The command line of a variant's worker."""
         who = variant.contender
         path = self.model_path(who).resolve()
-        work = str(self.folder / "work.json")
-        common = {"path": str(path), "num_threads": variant.num_threads // variant.num_workers}
-        options: dict[str, Any] = {**common, "num_workers": variant.num_workers}
+        options: dict[str, Any] = {"path": str(path)}
+        options["num_threads"] = variant.num_threads // variant.num_workers
+        worker = [sys.executable, "-m", "benchmarks.decoding.worker"]
         if who.startswith("ctranslate2"):
+            worker = [str(self._python()), "-m", "benchmarks.decoding.ctranslate2_engine", "serve"]
             options |= {"compute_type": path.name, "uses_shortlist": who.endswith(SHORTLIST)}
-            command = [str(self._python()), "-m", "benchmarks.decoding.ctranslate2_engine", "serve"]
-            return [*command, work, json.dumps(options)]
-        kind = "onnx" if who.startswith("onnx") else "torch"
-        if kind == "torch":
-            options = {**common, "is_tutorial": who == "tutorial"}
-        command = [sys.executable, "-m", "benchmarks.decoding.worker", kind]
-        return [*command, work, json.dumps(options | {"device": self.device})]
+            options["num_workers"] = variant.num_workers
+        elif who.startswith("onnx"):
+            worker.append("onnx")
+            options |= {"device": self.device, "num_workers": variant.num_workers}
+        else:
+            worker.append("torch")
+            options |= {"device": self.device, "is_tutorial": who == "tutorial"}
+        return [*worker, str(self.folder / "work.json"), json.dumps(options)]
 
     def _python(self) -> Path:
         # Made once; a failure is remembered too.

@@ -100,7 +100,8 @@ def _pack_translator(project: Path, folder: Path) -> None:
         params = read_params(exported / "params.yaml")
         params["export"]["precisions"] = ["float32", "float16"]
         write_json(exported / "params.yaml", params)  # which is YAML too
-        run_command([sys.executable, "-m", "pipeline", "export"], cwd=exported)
+        command = [sys.executable, "-m", "pipeline", "export"]
+        run_command(command, cwd=exported, timeout_seconds=None)
         shutil.copytree(exported / "models/translator", folder / "models/translator")
 
 

@@ -75,7 +75,8 @@ def _run(folder: Path, name: str, steps: Steps) -> dict[str, Any]:
     work = folder / f"{name}.json"
     write_json(work, steps._asdict())
     command = [sys.executable, "-m", "benchmarks.gpu.steps", str(work)]
-    run_command(command, expected_status=-signal.SIGKILL if steps.is_killed else 0)
+    status = -signal.SIGKILL if steps.is_killed else 0
+    run_command(command, expected_status=status, timeout_seconds=None)
     if steps.is_killed:
         return {}
     values: dict[str, Any] = read_json(work.with_suffix(".result.json"))

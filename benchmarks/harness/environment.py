@@ -57,13 +57,18 @@ def ensure_environment(environment: Environment) -> Path:
     return python
 
 
-def run_command(command: Sequence[str], cwd: Path = ROOT, expected_status: int = 0) -> None:
+def run_command(
+    command: Sequence[str],
+    cwd: Path = ROOT,
+    expected_status: int = 0,
+    timeout_seconds: float | None = TIMEOUT_SECONDS,
+) -> None:
     """Runs a Python command to its end; what it says on failure goes to standard error.
 
     It imports this project's code from any folder.
 
     Raises:
-        UnavailableError: it ended otherwise than expected, or took over `TIMEOUT_SECONDS`.
+        UnavailableError: it ended otherwise than expected, or took too long.
     """
     what = " ".join(["python", *command[1:4]])
     try:
@@ -73,10 +78,10 @@ def run_command(command: Sequence[str], cwd: Path = ROOT, expected_status: int =
             env=project_environment(),
             capture_output=True,
             text=True,
-            timeout=TIMEOUT_SECONDS,
+            timeout=timeout_seconds,
         )
     except subprocess.TimeoutExpired:
-        raise UnavailableError(f"{what} took over {TIMEOUT_SECONDS} s") from None
+        raise UnavailableError(f"{what} took over {timeout_seconds} s") from None
     if done.returncode != expected_status:
         said = done.stderr or done.stdout
         print(said[-2000:], file=sys.stderr)
