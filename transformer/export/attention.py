@@ -33,8 +33,15 @@ class FusedAttention:
         is_causal: bool = False,
         dropout: float = 0.0,
     ) -> Tensor:
-        """As in `Attention`; of an encoder, so never causal, and without dropout."""
-        return self._attend([query, key, value, None, mask], query)
+        """As in `Attention`; in the graph nothing is causal, and without dropout."""
+        return ops.symbolic(  # type: ignore[no-any-return]
+            "com.microsoft::MultiHeadAttention",
+            [query, key, value, None, mask],
+            {"num_heads": self.num_heads},
+            dtype=query.dtype,
+            shape=list(query.shape),
+            version=1,
+        )
 
     def step(
         self,
@@ -58,28 +65,6 @@ class FusedAttention:
         )
         return context, keys, values
 
-    def cross(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None,
-        *,
-        dropout: float = 0.0,
-    ) -> Tensor:
-        """As in `Attention`."""
-        return self._attend([query, key, value, None, mask], query)
-
-    def _attend(self, inputs: list[Tensor | None], query: Tensor) -> Tensor:
-        return ops.symbolic(  # type: ignore[no-any-return]
-            "com.microsoft::MultiHeadAttention",
-            inputs,
-            {"num_heads": self.num_heads},
-            dtype=query.dtype,
-            shape=list(query.shape),
-            version=1,
-        )
-
 
 class PortableAttention:
     """Products and a softmax."""
@@ -101,7 +86,7 @@ class PortableAttention:
         is_causal: bool = False,
         dropout: float = 0.0,
     ) -> Tensor:
-        """As in `Attention`; of an encoder, so never causal, and without dropout."""
+        """As in `Attention`; in the graph nothing is causal, and without dropout."""
         return self._attend(query, self._split(key), self._split(value), mask)
 
     def step(
@@ -117,18 +102,6 @@ class PortableAttention:
         keys = torch.cat([past_key, self._split(key)], dim=2)
         values = torch.cat([past_value, self._split(value)], dim=2)
         return self._attend(query, keys, values, ancestry), keys, values
-
-    def cross(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None,
-        *,
-        dropout: float = 0.0,
-    ) -> Tensor:
-        """As in `Attention`."""
-        return self._attend(query, key, value, mask)
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         scale = 1 / math.sqrt(key.shape[-1])
