@@ -163,11 +163,7 @@ class TorchAttention:
     ) -> Tensor:
         """As in `Attention`."""
         query, key, value = (split_heads(x, self.num_heads) for x in (query, key, value))
-        if key.shape[2] <= self.explicit_length:
-            context = explicit_attention(query, key, value, mask, is_causal, dropout)
-        else:
-            context = F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal)
-        return join_heads(context)
+        return join_heads(self.weigh(query, key, value, mask, is_causal, dropout))
 
     def step(
         self,
@@ -182,8 +178,24 @@ class TorchAttention:
         keys = torch.cat([past_key, split_heads(key, self.num_heads)], dim=2)
         values = torch.cat([past_value, split_heads(value, self.num_heads)], dim=2)
         query = split_heads(query, self.num_heads)
-        context = F.scaled_dot_product_attention(query, keys, values, ancestry)
-        return join_heads(context), keys, values
+        return join_heads(self.weigh(query, keys, values, ancestry, False, 0.0)), keys, values
+
+    def weigh(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        is_causal: bool,
+        dropout: float,
+    ) -> Tensor:
+        """The formula itself: query [B, H, Q, E], key and value [B, H, S, E] -> [B, H, Q, E].
+
+        A mask that is not boolean is added to what the softmax is taken of.
+        """
+        if key.shape[2] <= self.explicit_length:
+            return explicit_attention(query, key, value, mask, is_causal, dropout)
+        return F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal)
 
 
 def explicit_attention(
@@ -200,7 +212,8 @@ def explicit_attention(
         query: [B, H, Q, E].
         key: [B, H, K, E].
         value: likewise.
-        mask: bool, broadcast to [B, H, Q, K], True may be attended to; None means all.
+        mask: broadcast to [B, H, Q, K]; bool, True may be attended to, or a number that is added to
+            what the softmax is taken of; None means all.
         is_causal: let query q see keys 0..q only.
         dropout: rate, of the attention weights.
     """
@@ -217,7 +230,8 @@ def attention_weights(
         later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
         scores = scores.masked_fill(later, -math.inf)
     if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
+        is_bool = mask.dtype == torch.bool
+        scores = scores.masked_fill(~mask, -math.inf) if is_bool else scores + mask
     return scores.float().softmax(-1)
 
 
