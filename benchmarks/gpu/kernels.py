@@ -91,16 +91,18 @@ def _measure_attention(setting: Setting, kernel: str, length: int) -> dict[str, 
     real = torch.arange(length, device=device) < lengths  # [B, 1, 1, K]
     attend: Callable[..., Tensor] = scaled_dot_product_attention
     if kernel.startswith("explicit"):
-        attend = explicit_attention
-        if kernel.endswith("compiled"):
-            attend = torch.compile(explicit_attention, dynamic=True)
+        is_compiled = kernel.endswith("compiled")
+        formula = (
+            torch.compile(explicit_attention, dynamic=True) if is_compiled else explicit_attention
+        )
+        attend = partial(formula, dropout=0.0)
     backend = KERNELS[kernel]
     values: dict[str, Any] = {}
     for form in MASKS:
         mask = real if form == "masked" else None
 
         def work(mask: Tensor | None = mask, is_causal: bool = form == "causal") -> None:
-            context = attend(query, key, value, mask, is_causal, 0.0)
+            context = attend(query, key, value, mask, is_causal=is_causal)
             context.backward(gradient.detach())  # type: ignore[no-untyped-call]
             query.grad = key.grad = value.grad = None
 
