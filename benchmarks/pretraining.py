@@ -5,24 +5,28 @@ python -m benchmarks.pretraining --help
 
 import csv
 import json
-import os
 import random
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
-from benchmarks.machine import describe_commit, describe_machine
-from pipeline.paths import MONOLINGUAL
+from benchmarks.harness.environment import project_environment
+from benchmarks.harness.machine import describe_run
+from benchmarks.harness.options import choose, tell
+from benchmarks.harness.options import run as run_main
+from benchmarks.harness.report import markdown_table, write_page
+from pipeline.params import read_params
+from pipeline.paths import MONOLINGUAL, PARAMS
+from pipeline.recipes import make_params
 from transformer.evaluation.scores import compare_bleu, score_bleu
 from transformer.files import read_json, write_json
-from transformer.text.corpus import Pair, part_path, read_pairs
+from transformer.text.corpus import part_path, read_pairs
 
-ROOT = Path(__file__).parents[1]
 BEFORE = ("download", "clean", "vocab", "tokenize")
 AFTER = ("pretrain", "train", "evaluate")
 OBJECTIVES = {
@@ -35,18 +39,6 @@ OBJECTIVES = {
     "masked": "kind: masked, mask_probability: 0.15, next_sentence: false, dupe_factor: 2, seed: 1",
     "causal": "kind: causal",
 }
-
-
-class Row(NamedTuple):
-    """One objective's outcome."""
-
-    objective: str
-    pretraining_minutes: float
-    training_minutes: float
-    bleu: float
-    difference: float  # against none
-    low: float  # 95 % of paired resamples
-    high: float
 
 
 class Outcome(NamedTuple):
@@ -77,9 +69,9 @@ def main(
 
     What an objective gave is kept in the folder; the same command goes on after the last one.
     """
-    chosen = [name.strip() for name in objectives.split(",")]
-    if unknown := sorted(set(chosen) - set(OBJECTIVES)) or "none" not in chosen:
-        raise typer.BadParameter(f"{unknown}: none, and any of {', '.join(OBJECTIVES)}")
+    chosen = choose(objectives, OBJECTIVES, "--objectives")
+    if "none" not in chosen:
+        raise typer.BadParameter("none is what the others are held against")
     folder.mkdir(parents=True, exist_ok=True)
     changes = list(change or ())
     write_params(folder, recipe, changes)
@@ -87,7 +79,7 @@ def main(
     corpus = divide(folder, recipe, pairs)
     write_params(folder, recipe, [*changes, f"corpus={corpus}"])
     run(folder, BEFORE)
-    rows: list[Row] = []
+    rows: list[list[str]] = []
     baseline: list[str] = []
     for name in ["none", *(name for name in chosen if name != "none")]:
         section = pretrain_section(folder, name, pretraining_epochs, pretraining_rate)
@@ -97,11 +89,14 @@ def main(
         outcome = run_or_recall(folder, name)
         baseline = baseline or outcome.translations
         rows.append(judge(name, outcome, baseline))
-        typer.echo(f"{name}: BLEU {rows[-1].bleu:.2f}", err=True)
-    table = f"{write_table(rows, recipe, pairs)}\n{describe_machine()}; {describe_commit()}\n"
-    typer.echo(table)
+        tell(" | ".join(rows[-1]))
+    notes = [f"`{recipe}`, {pairs:,} pairs, BLEU on its test set; 95 % of paired resamples."]
+    header = ["pretraining", "its minutes", "minutes of training", "BLEU", "against none"]
+    table = markdown_table(header, rows, num_text_columns=1)
+    page = write_page("Pretraining", "pretraining", [*notes, table, describe_run()])
+    typer.echo(page)
     if output is not None:
-        output.write_text(table, encoding="utf-8")
+        output.write_text(page, encoding="utf-8")
 
 
 def divide(folder: Path, recipe: str, num_pairs: int) -> str:
@@ -125,7 +120,8 @@ def divide(folder: Path, recipe: str, num_pairs: int) -> str:
     text = folder / "text"
     text.mkdir(exist_ok=True)
     for part, pairs in parts.items():
-        _write_sides(text, part, pairs)
+        for index, side in enumerate(("source", "target")):
+            _write_lines(text / f"{part}.{side}", [pair[index] for pair in pairs])
     half = len(rest) // 2
     more = folder / MONOLINGUAL
     more.mkdir(parents=True, exist_ok=True)
@@ -145,7 +141,7 @@ def pretrain_section(folder: Path, name: str, num_epochs: int, rate: float | Non
     """The section `pretrain` of an objective: as the recipe trains, on the text left over."""
     if name == "none":
         return "{kind: none}"
-    train = read_params(folder)["train"] | {
+    train = read_params(folder / PARAMS)["train"] | {
         "initialize_from": None, "max_epochs": num_epochs, "max_steps": None,
         "label_smoothing": 0.0, "early_stopping_patience": None, "average_checkpoints": 1,
         "validate_every_steps": None,
@@ -156,29 +152,18 @@ def pretrain_section(folder: Path, name: str, num_epochs: int, rate: float | Non
     return f"{{{OBJECTIVES[name]}, text: {files}, train: {json.dumps(train)}}}"
 
 
-def read_params(folder: Path) -> dict[str, Any]:
-    """The params of the folder."""
-    from pipeline.params import read_params as read
-
-    return read(folder / "params.yaml")
-
-
 def write_params(folder: Path, recipe: str, changes: Sequence[str]) -> None:
     """Writes a recipe with changes."""
-    from pipeline.recipes import make_params
-
-    text = make_params(recipe, list(changes))
-    (folder / "params.yaml").write_text(text, encoding="utf-8")
+    (folder / PARAMS).write_text(make_params(recipe, list(changes)), encoding="utf-8")
 
 
 def run(folder: Path, stages: Sequence[str]) -> dict[str, float]:
     """Runs stages in the folder, each in a process of its own; returns their seconds."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     seconds = {}
     for stage in stages:
         begin = time.monotonic()
         command = [sys.executable, "-m", "pipeline", stage]
-        done = subprocess.run(command, cwd=folder, env=environment, check=False)
+        done = subprocess.run(command, cwd=folder, env=project_environment(), check=False)
         if done.returncode != 0:
             raise SystemExit(f"error: the stage {stage} failed in {folder}")
         seconds[stage] = time.monotonic() - begin
@@ -187,7 +172,7 @@ def run(folder: Path, stages: Sequence[str]) -> dict[str, float]:
 
 def run_or_recall(folder: Path, name: str) -> Outcome:
     """What an objective gives with the params that lie in the folder, run unless it was before."""
-    params, path = (folder / "params.yaml").read_text(encoding="utf-8"), folder / f"{name}.json"
+    params, path = (folder / PARAMS).read_text(encoding="utf-8"), folder / f"{name}.json"
     if path.exists():
         kept = read_json(path)
         if kept["params"] == params:
@@ -202,43 +187,18 @@ def run_or_recall(folder: Path, name: str) -> Outcome:
     return outcome
 
 
-def judge(name: str, outcome: Outcome, baseline: Sequence[str]) -> Row:
+def judge(name: str, outcome: Outcome, baseline: Sequence[str]) -> list[str]:
     """One row of the table; `baseline` are the translations without pretraining."""
     seconds, translations, references = outcome
-    difference = compare_bleu(
-        translations, baseline, references, bleu_tokenizer="13a", num_bootstrap=1000
-    )
-    return Row(
-        name,
-        seconds["pretrain"] / 60,
-        seconds["train"] / 60,
-        score_bleu(translations, references, bleu_tokenizer="13a"),
-        difference.value,
-        difference.low,
-        difference.high,
-    )
-
-
-def write_table(rows: Sequence[Row], recipe: str, num_pairs: int) -> str:
-    """Markdown."""
-    lines = [
-        f"`{recipe}`, {num_pairs:,} pairs, BLEU on its test set; 95 % of paired resamples.",
-        "",
-        "| pretraining | its minutes | minutes of training | BLEU | against none |",
-        "|---|---|---|---|---|",
-    ]
-    for row in rows:
-        against = f"{row.difference:+.2f} [{row.low:+.2f}, {row.high:+.2f}]"
-        lines.append(
-            f"| {row.objective} | {row.pretraining_minutes:.1f} | {row.training_minutes:.1f} "
-            f"| {row.bleu:.2f} | {'–' if row.objective == 'none' else against} |"
+    bleu = score_bleu(translations, references, bleu_tokenizer="13a")
+    against = "–"
+    if name != "none":
+        difference = compare_bleu(
+            translations, baseline, references, bleu_tokenizer="13a", num_bootstrap=1000
         )
-    return "\n".join(lines) + "\n"
-
-
-def _write_sides(folder: Path, part: str, pairs: Sequence[Pair]) -> None:
-    for place, side in enumerate(("source", "target")):
-        _write_lines(folder / f"{part}.{side}", [pair[place] for pair in pairs])
+        against = f"{difference.value:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]"
+    minutes = [f"{seconds[stage] / 60:.1f}" for stage in ("pretrain", "train")]
+    return [name, *minutes, f"{bleu:.2f}", against]
 
 
 def _write_lines(path: Path, lines: Sequence[str]) -> None:
@@ -246,4 +206,4 @@ def _write_lines(path: Path, lines: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_main(main)

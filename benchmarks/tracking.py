@@ -4,7 +4,6 @@ Tracking has no thread of its own, so the time within its calls is all that it t
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -15,8 +14,10 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.environment import ROOT
-from benchmarks.machine import describe_commit, describe_machine
+from benchmarks.harness.environment import ROOT, run_command
+from benchmarks.harness.machine import describe_run
+from benchmarks.harness.options import run
+from benchmarks.harness.report import markdown_table
 
 
 class Stopwatch:
@@ -47,14 +48,16 @@ class Stopwatch:
 
 def describe(stopwatch: Stopwatch, training_seconds: float) -> str:
     """A table: the calls of tracking, and their share of the whole training."""
-    lines = ["| call | times | seconds | of the training |", "|---|---|---|---|"]
     rows = [(name, stopwatch.counts[name], s) for name, s in stopwatch.seconds.items()]
     rows.append(("all", sum(stopwatch.counts.values()), sum(stopwatch.seconds.values())))
-    lines += [
-        f"| {name} | {count} | {seconds:.3f} | {seconds / training_seconds:.2%} |"
-        for name, count, seconds in rows
-    ]
-    return "\n".join(lines)
+    return markdown_table(
+        ["call", "times", "seconds", "of the training"],
+        [
+            [name, str(count), f"{seconds:.3f}", f"{seconds / training_seconds:.2%}"]
+            for name, count, seconds in rows
+        ],
+        num_text_columns=1,
+    )
 
 
 def measure(project: Path, max_steps: int | None) -> str:
@@ -73,8 +76,7 @@ def _make_place() -> str:
     # In a process of its own: importing MLflow is part of what each training pays.
     start = time.perf_counter()
     code = "from pipeline.tracking.backend import open_client; open_client()"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    run_command([sys.executable, "-c", code], cwd=Path())
     seconds = time.perf_counter() - start
     return f"making the database, once for a clone: {seconds:.1f} seconds with Python's start"
 
@@ -114,9 +116,9 @@ def main(
     ] = None,
 ) -> None:
     """Measure what MLflow takes from a training, in seconds within its calls."""
-    typer.echo(f"{describe_machine()}\n{describe_commit()}\n")
+    typer.echo(f"{describe_run()}\n")
     typer.echo(measure(project, max_steps))
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

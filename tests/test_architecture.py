@@ -195,7 +195,7 @@ def test_nothing_that_is_installed_imports_the_benchmarks(package):
         assert "benchmarks" not in {name.split(".")[0] for name in imported_names(file)}, file
 
 
-@pytest.mark.parametrize("name", ["ctranslate2_worker", "ctranslate2_convert"])
+@pytest.mark.parametrize("name", ["decoding.ctranslate2_engine"])
 def test_what_runs_in_another_environment_imports_no_more_than_that_holds(name):
     seen, todo = set(), {f"benchmarks.{name}"}
     while todo:

@@ -11,6 +11,8 @@ import torch
 
 from transformer.files import read_json, write_json
 
+# What the folder that `pack` writes holds.
+PROJECT, TRANSLATOR, REFERENCE, COMMIT = "project", "translator", "reference.json", "commit.txt"
 # A cell that took the process with it so often is left out.
 _MAX_ATTEMPTS = 2
 
@@ -36,6 +38,20 @@ class Cell(NamedTuple):
 
 class UnfinishedError(Exception):
     """A cell that has come as far as time allowed, and goes on at the next call."""
+
+
+def describe(device: torch.device, packed: Path) -> dict[str, Any]:
+    """Device, versions and commit by name; equal for all calls of one set of measurements."""
+    is_cuda, commit = device.type == "cuda", packed / COMMIT
+    facts: dict[str, Any] = {
+        "device": torch.cuda.get_device_name(device) if is_cuda else device.type,
+        "torch": torch.__version__,
+        "commit": commit.read_text().strip() if commit.exists() else "unknown",
+    }
+    if is_cuda:
+        facts["cuda"] = torch.version.cuda
+        facts["cudnn"] = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
+    return facts
 
 
 def run_cells(
@@ -69,34 +85,35 @@ def run_cells(
                 "move it away, or give another --output"
             )
     done: dict[str, Any] = result["cells"]
+
+    def keep(cell: Cell, values: Mapping[str, Any]) -> None:
+        done[cell.name] = values
+        write_json(path, result)
+
     for index, cell in enumerate(cells):
         values = done.get(cell.name, {})
         if values and "attempts" not in values:
             continue
         attempts = values.get("attempts", 0)
         if attempts == _MAX_ATTEMPTS:
-            done[cell.name] = {"error": f"the process ended {attempts} times while it was measured"}
-            write_json(path, result)
+            keep(cell, {"error": f"the process ended {attempts} times while it was measured"})
             continue
         if time.monotonic() + cell.seconds > setting.deadline:
             tell(f"no time left for {cell.name}")
             return len(cells) - index
         tell(cell.name)
-        done[cell.name] = {"attempts": attempts + 1}
-        write_json(path, result)
+        keep(cell, {"attempts": attempts + 1})
         started = time.monotonic()
         try:
             values = cell.measure() | {"took_seconds": round(time.monotonic() - started, 1)}
         except UnfinishedError as unfinished:
-            done[cell.name] = {"attempts": 0}
-            write_json(path, result)
+            keep(cell, {"attempts": 0})
             tell(f"{cell.name}: {unfinished}")
             return len(cells) - index
         except Exception as error:
             traceback.print_exc()
             values = {"error": f"{type(error).__name__}: {error}"}
-        done[cell.name] = values
-        write_json(path, result)
+        keep(cell, values)
         if "error" in values and not _answers(setting.device):
             tell(f"{cell.name}: the GPU no longer answers this process")
             return len(cells) - index - 1

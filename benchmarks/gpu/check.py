@@ -5,19 +5,16 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from functools import partial
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks.gpu.cells import Cell, Setting
-from benchmarks.gpu.project import PROJECT, REFERENCE
-from benchmarks.gpu.steps import Steps, take_steps
+from benchmarks.gpu.cells import PROJECT, REFERENCE, Cell, Setting
+from benchmarks.gpu.steps import largest_difference, reference_steps, take_steps
 from benchmarks.gpu.timing import median_seconds
 from transformer.files import read_json
 from transformer.monitoring.flops import measure_product_peak
@@ -27,7 +24,7 @@ TOLERANCES = {"float32": 0.005, "bfloat16": 0.02}
 _PACKAGES = ("torch", "triton", "numpy", "tokenizers", "onnx", "onnxruntime-gpu", "onnxruntime")
 
 
-def list_cells(setting: Setting) -> list[Cell]:
+def list_cells(setting: Setting, part: str) -> list[Cell]:
     """The cells of the part `check`."""
     return [
         Cell("machine", _describe_machine, 5),
@@ -45,11 +42,6 @@ def list_cells(setting: Setting) -> list[Cell]:
         ),
         Cell("save and resume", partial(_resume, setting), 30),
     ]
-
-
-def reference_steps(project: Path, num_steps: int, **changes: Any) -> Steps:
-    """The steps whose losses are compared: without dropout, on batches of the project's size."""
-    return Steps(str(project), num_steps, {"deterministic": False} | changes)
 
 
 def _describe_machine() -> dict[str, Any]:
@@ -149,9 +141,3 @@ def _resume(setting: Setting) -> dict[str, Any]:
         "largest_relative_difference": largest_difference(joined, whole["losses"]),
         "is_same_weights": whole["sha256"] == last["sha256"],
     }
-
-
-def largest_difference(found: Sequence[float], wanted: Sequence[float]) -> float:
-    """Of losses step by step, relative."""
-    assert len(found) == len(wanted)
-    return max(abs(a - b) / abs(b) for a, b in zip(found, wanted, strict=True))

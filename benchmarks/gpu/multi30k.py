@@ -1,7 +1,6 @@
 """The packed project, trained to the end and scored."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -10,15 +9,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.cells import Cell, Setting, UnfinishedError
-from benchmarks.gpu.project import PROJECT
+from benchmarks.gpu.cells import PROJECT, Cell, Setting, UnfinishedError
+from benchmarks.harness.environment import project_environment
 from transformer.files import read_json
 
 # What saving takes, after a training was asked to stop.
 _SECONDS_TO_STOP = 25
 
 
-def list_cells(setting: Setting) -> list[Cell]:
+def list_cells(setting: Setting, part: str) -> list[Cell]:
     """The cells of the part `multi30k`; training goes on where the last call's time ended."""
     return [
         Cell("train", lambda: _train(setting), 60),
@@ -74,7 +73,7 @@ def _run(setting: Setting, stage: str) -> None:
         process = subprocess.Popen(
             [sys.executable, "-m", "pipeline", stage],
             cwd=folder,
-            env=os.environ | {"PYTHONPATH": _absolute(os.environ.get("PYTHONPATH", ""))},
+            env=project_environment(),
             stdout=file,
             stderr=file,
         )
@@ -91,10 +90,3 @@ def _run(setting: Setting, stage: str) -> None:
                 process.wait()
     if code != 0:
         raise ValueError(f"{stage} ended with {code}: {log.read_text()[-2000:]}")
-
-
-def _absolute(search_path: str) -> str:
-    # The stage runs in another folder than this process.
-    return os.pathsep.join(
-        str(Path(part).absolute()) for part in search_path.split(os.pathsep) if part
-    )

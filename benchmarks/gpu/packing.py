@@ -1,7 +1,6 @@
 """One folder with all that the other parts need on a machine that has nothing of it."""
 
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -9,12 +8,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks.environment import reason_of
-from benchmarks.gpu.check import reference_steps
-from benchmarks.gpu.project import COMMIT, PROJECT, REFERENCE, TRANSLATOR
-from benchmarks.gpu.steps import take_steps
-from benchmarks.machine import describe_commit
+from benchmarks.decoding.contenders import file_bytes
+from benchmarks.gpu.cells import COMMIT, PROJECT, REFERENCE, TRANSLATOR
+from benchmarks.gpu.steps import reference_steps, take_steps
+from benchmarks.harness.environment import run_command
+from benchmarks.harness.machine import describe_commit
 from pipeline.elsewhere.packing import pack_project
+from pipeline.params import read_params
 from transformer.files import atomic_folder, write_json
 from transformer.training.device import tune_process
 
@@ -75,7 +75,7 @@ def pack(
         write_json(temporary / REFERENCE, {"losses": take_steps(steps)["losses"]})
         if wheels:
             _download(wheels, python_version, temporary / WHEELS)
-        sizes = {path.name: _mebibytes(path) for path in sorted(temporary.iterdir())}
+        sizes = {path.name: file_bytes(path) / 2**20 for path in sorted(temporary.iterdir())}
         if sum(sizes.values()) > MAX_MIB:
             raise ValueError(
                 f"{sum(sizes.values()):.0f} MiB are more than {MAX_MIB}: "
@@ -86,44 +86,23 @@ def pack(
 
 
 def _pack_translator(project: Path, folder: Path) -> None:
+    """Test set, weights, and `models/translator` with both precisions, into the folder."""
     missing = [part for part in _TRANSLATOR_PARTS if not (project / part).exists()]
     if missing:
         raise ValueError(f"{project}: {', '.join(missing)} missing; run `dvc repro evaluate` there")
     for part in _TRANSLATOR_PARTS:
-        target = folder / part
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if (project / part).is_dir():
-            shutil.copytree(project / part, target)
-        else:
-            shutil.copyfile(project / part, target)
-    _export(project, folder)
-
-
-def _export(project: Path, folder: Path) -> None:
-    """Writes `models/translator` of the project with both precisions into the folder."""
-    from ruamel.yaml import YAML
-
-    yaml = YAML()
-    params = yaml.load((project / "params.yaml").read_text(encoding="utf-8"))
-    params["export"]["precisions"] = ["float32", "float16"]
+        (folder / part).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (project / part).is_dir() else shutil.copyfile
+        copy(project / part, folder / part)
     with tempfile.TemporaryDirectory() as name:
-        copy = Path(name)
-        for part in _TRANSLATOR_PARTS[1:]:
-            (copy / part).parent.mkdir(parents=True, exist_ok=True)
-            (copy / part).symlink_to(project / part)
-        with (copy / "params.yaml").open("w", encoding="utf-8") as file:
-            yaml.dump(params, file)
-        code = "from pipeline.stages.export import export; export()"
-        root = Path(__file__).parents[2]
-        done = subprocess.run(
-            [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(root)!r}); {code}"],
-            cwd=copy,
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode != 0:
-            raise ValueError(f"{project} can't be exported: {done.stderr[-2000:]}")
-        shutil.copytree(copy / "models/translator", folder / "models/translator")
+        exported = Path(name) / "project"
+        shutil.copytree(folder, exported)
+        params = read_params(exported / "params.yaml")
+        params["export"]["precisions"] = ["float32", "float16"]
+        write_json(exported / "params.yaml", params)  # which is YAML too
+        command = [sys.executable, "-m", "pipeline", "export"]
+        run_command(command, cwd=exported, timeout_seconds=None)
+        shutil.copytree(exported / "models/translator", folder / "models/translator")
 
 
 def _download(names: Sequence[str], python_version: str, folder: Path) -> None:
@@ -136,11 +115,4 @@ def _download(names: Sequence[str], python_version: str, folder: Path) -> None:
         command += [f"{name}=={metadata.version(name)}" for name in names]
     except metadata.PackageNotFoundError as error:
         raise ValueError(f"--wheels: {error.name} is not installed here") from error
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise ValueError(f"pip can't download {', '.join(names)}: {reason_of(done.stderr)}")
-
-
-def _mebibytes(path: Path) -> float:
-    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-    return sum(file.stat().st_size for file in files) / 2**20
+    run_command(command)

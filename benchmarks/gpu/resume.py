@@ -1,6 +1,6 @@
 """Whether training repeats, and goes on after a kill, to the bit; what determinism costs."""
 
-import subprocess
+import signal
 import sys
 import tempfile
 from functools import partial
@@ -9,11 +9,9 @@ from typing import Any
 
 from safetensors.torch import load_file
 
-from benchmarks.environment import ROOT
-from benchmarks.gpu.cells import Cell, Setting
-from benchmarks.gpu.check import largest_difference, reference_steps
-from benchmarks.gpu.project import PROJECT
-from benchmarks.gpu.steps import Steps
+from benchmarks.gpu.cells import PROJECT, Cell, Setting
+from benchmarks.gpu.steps import Steps, largest_difference, reference_steps
+from benchmarks.harness.environment import run_command
 from transformer.files import read_json, write_json
 
 # Of a cell: the changes to the section `train`. What is claimed comes first.
@@ -26,7 +24,7 @@ KINDS: dict[str, dict[str, Any]] = {
 _NUM_STEPS = 200
 
 
-def list_cells(setting: Setting) -> list[Cell]:
+def list_cells(setting: Setting, part: str) -> list[Cell]:
     """The cells of the part `resume`."""
     return [
         Cell(
@@ -77,14 +75,9 @@ def _run(folder: Path, name: str, steps: Steps) -> dict[str, Any]:
     work = folder / f"{name}.json"
     write_json(work, steps._asdict())
     command = [sys.executable, "-m", "benchmarks.gpu.steps", str(work)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    status = -signal.SIGKILL if steps.is_killed else 0
+    run_command(command, expected_status=status, timeout_seconds=None)
     if steps.is_killed:
-        if done.returncode != -9:
-            raise ValueError(
-                f"{name} was to be killed, but ended with {done.returncode}: {done.stderr}"
-            )
         return {}
-    if done.returncode != 0:
-        raise ValueError(f"{name}: {done.stderr[-2000:]}")
     values: dict[str, Any] = read_json(work.with_suffix(".result.json"))
     return values

@@ -6,21 +6,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch._dynamo.utils import counters
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.gpu.cells import Cell, Setting
+from benchmarks.gpu.report import COMPARED_TOKENS
 from benchmarks.gpu.timing import forget_peak, peak_gigabytes, wait
-from benchmarks.training_subject import LONGEST, prepare, write_synthetic_ids
-from transformer.monitoring.flops import measure_product_peak, training_flops
+from benchmarks.training.findings import padding_share, target_speed, utilization
+from benchmarks.training.run import count_tokens
+from benchmarks.training.subject import LONGEST, prepare, write_synthetic_ids
+from transformer.monitoring.flops import measure_product_peak
 from transformer.training.loader import Loader, loading
 from transformer.training.trainer import Trainer
 from transformer.training.variants import Variants
 
 TOKENS = (4_096, 25_000, 65_536, 100_000)
-# At which the other forms of a step's computation are tried, each alone and all together.
-COMPARED_TOKENS = 25_000
+# Forms of a step's computation, tried at `COMPARED_TOKENS`, each alone and all together.
 VARIANTS = {
     "explicit attention": Variants(explicit_length=LONGEST),
     "plain loss": Variants(plain_loss=True),
@@ -40,8 +43,9 @@ class _Load(NamedTuple):
     variants: Variants
 
 
-def list_cells(setting: Setting, shape: str) -> list[Cell]:
-    """The cells of the part `speed`, for one of the shapes of `benchmarks.training`."""
+def list_cells(setting: Setting, part: str) -> list[Cell]:
+    """The cells of `speed-base` or `speed-big`, shapes of `benchmarks.training`."""
+    shape = part.removeprefix("speed-")
     tokens = (256,) if setting.is_tiny else TOKENS
     compared = tokens[0] if setting.is_tiny else COMPARED_TOKENS
     # What targets and choices hang on comes first.
@@ -64,13 +68,13 @@ def _measure(setting: Setting, load: _Load) -> dict[str, Any]:
     subject = prepare(
         setting.work, ids_folder, shape, load.tokens, device.type, torch.get_num_threads()
     )
-    ids, model_config = subject.ids, subject.model
+    train = subject.ids.train
     config = subject.config.model_copy(update={"compile": load.is_compiled})
     torch._dynamo.reset()
     counters.clear()
     forget_peak(device)
     begun = time.perf_counter()
-    trainer = Trainer(config, model_config, ids, variants=load.variants)
+    trainer = Trainer(config, subject.model, subject.ids, variants=load.variants)
     trainer.state.model.train()
     trainer.warm_up()
     wait(device)
@@ -83,17 +87,12 @@ def _measure(setting: Setting, load: _Load) -> dict[str, Any]:
             _take(trainer, loader, num_warm_up)
         wait(device)
         waited = loader.seconds_waited
-        source = target = num_slots = num_steps = 0
-        flops, started = 0.0, time.perf_counter()
+        num_slots, num_steps, indices = 0, 0, []
+        started = time.perf_counter()
         while num_steps < least_steps or time.perf_counter() - started < least_seconds:
             batch = loader.take()
             trainer.step(batch)
-            lengths = (
-                ids.train.source_lengths[batch.indices],
-                ids.train.target_lengths[batch.indices],
-            )
-            flops += training_flops(model_config, ids.meta.target_vocab_size, *lengths)
-            source, target = source + int(lengths[0].sum()), target + int(lengths[1].sum())
+            indices.append(batch.indices)
             num_slots += batch.num_slots
             num_steps += 1
             if num_steps % 50 == 0:
@@ -103,12 +102,17 @@ def _measure(setting: Setting, load: _Load) -> dict[str, Any]:
         waited = loader.seconds_waited - waited
         memory = peak_gigabytes(device)
         kernels = _trace(trainer, loader)
-    peak = measure_product_peak(device, trainer.precision, repeats=3)
+    rows = np.concatenate(indices)
+    figures = count_tokens(subject, train.source_lengths[rows], train.target_lengths[rows]) | {
+        "seconds": seconds,
+        "num_slots": num_slots,
+        "peak_flops": measure_product_peak(device, trainer.precision, repeats=3),
+    }
     return values | {
-        "source_tokens_per_second": source / seconds,
-        "target_tokens_per_second": target / seconds,
-        "mfu": flops / seconds / peak,
-        "padding_share": 1 - (source + target) / num_slots,
+        "source_tokens_per_second": figures["source_tokens"] / seconds,
+        "target_tokens_per_second": target_speed(figures),
+        "mfu": utilization(figures),
+        "padding_share": padding_share([figures]),
         "memory_gb": memory,
         "graphs": num_graphs,
         "graphs_compiled_while_timed": counters["stats"]["unique_graphs"] - num_graphs,

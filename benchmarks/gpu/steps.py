@@ -14,10 +14,13 @@ from typing import Any, NamedTuple
 
 from safetensors.torch import save_file
 
-from benchmarks.gpu.project import load_configs
+from benchmarks.training.subject import load_configs
+from benchmarks.training.work import NEVER
 from transformer.files import read_json, write_json
+from transformer.model.config import ModelConfig
 from transformer.model.weights import model_weights
 from transformer.text.ids import load_ids
+from transformer.training.config import TrainConfig
 from transformer.training.device import tune_process
 from transformer.training.interruption import Resume, TrainingStopped
 from transformer.training.observer import Observer
@@ -40,6 +43,16 @@ class Steps(NamedTuple):
     weights: str | None = None  # a file for the weights
 
 
+def reference_steps(project: Path, num_steps: int, **changes: Any) -> Steps:
+    """The steps whose losses are compared: without dropout, on batches of the project's size."""
+    return Steps(str(project), num_steps, {"deterministic": False} | changes)
+
+
+def largest_difference(found: Sequence[float], wanted: Sequence[float]) -> float:
+    """Of losses step by step, relative."""
+    return max(abs(a - b) / abs(b) for a, b in zip(found, wanted, strict=True))
+
+
 class _Losses(Observer):
     def __init__(self) -> None:
         self.losses: list[float] = []
@@ -54,12 +67,35 @@ class _Losses(Observer):
         self.seconds = now - self._begun
 
 
+def _without_dropout(
+    project: Path, num_steps: int, changes: dict[str, Any]
+) -> tuple[ModelConfig, TrainConfig]:
+    # The learning rate is constant after a short warm-up, no state is saved, each step is logged.
+    model, train = load_configs(project)
+    no_dropout = {"dropout": 0.0, "embedding_dropout": None, "attention_dropout": 0.0}
+    values = train.model_dump() | {
+        "initialize_from": None,
+        "num_processes": 1,
+        "learning_rate": 1e-3,
+        "schedule": {"kind": "constant", "warmup_steps": min(4, num_steps - 1)},
+        "max_epochs": NEVER,
+        "max_steps": num_steps,
+        "validate_every_steps": None,
+        "early_stopping_patience": None,
+        "average_checkpoints": 1,
+        "accuracy_steps": None,
+        "log_every_steps": 1,
+        "save_every_seconds": float(NEVER),
+    }
+    return model.model_copy(update=no_dropout), TrainConfig.model_validate(values | changes)
+
+
 def take_steps(steps: Steps) -> dict[str, Any]:
     """Trains; returns "losses" by step, the weights' "sha256", "seconds_a_step".
 
     Where it is to stop, there are neither weights nor hash.
     """
-    model_config, config = load_configs(Path(steps.project), steps.num_steps, **steps.changes)
+    model_config, config = _without_dropout(Path(steps.project), steps.num_steps, steps.changes)
     ids = load_ids(Path(steps.project) / "data/ids")
     record = _Losses()
     resume = Resume()

@@ -5,10 +5,8 @@ from functools import partial
 import pytest
 import torch
 
-from benchmarks.measuring import Measurement
-from benchmarks.sampling import Cell
-from benchmarks.variants import Variant
-from transformer.search.beam import SpecialIds
+from benchmarks.harness.rounds import Measurement, Variant
+from transformer.text.special_tokens import SpecialIds
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -22,7 +20,7 @@ def _one_thread():
 
 @pytest.fixture(scope="session")
 def special():
-    return SpecialIds(pad=0, bos=2, eos=3)
+    return SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
 
 
 @pytest.fixture(scope="session")
@@ -33,12 +31,18 @@ def make_model(model_maker):
 
 @pytest.fixture(scope="session")
 def measured():
-    """Measurements of a contender: its speeds round by round, batch 1, greedy."""
+    """Measurements of a contender: its speeds round by round, batch 1, greedy by default."""
 
-    def make(contender, speeds, threads=1):
+    def make(contender, speeds, threads=1, cell=(1, 1), **more):
         variant = Variant(contender, threads)
         return [
-            Measurement(variant, Cell(1, 1), index, 2.0, int(2 * speed), 0.0)
+            Measurement(
+                variant,
+                cell,
+                index,
+                0.0,
+                {"seconds": 2.0, "num_tokens": int(2 * speed), "peak_bytes": 64 << 20} | more,
+            )
             for index, speed in enumerate(speeds)
         ]
 

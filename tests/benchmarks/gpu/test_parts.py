@@ -137,7 +137,7 @@ def test_training_goes_on_at_the_next_call_where_time_ended(
     shutil.copytree(packed / "project", tmp_path / "slow/project")
     text = make_params("phrasebook", [*TINY, "train.max_epochs=60"])
     (tmp_path / "slow/project/params.yaml").write_text(text)
-    train = multi30k.list_cells(make_setting(packed=tmp_path / "slow"))[0].measure
+    train = multi30k.list_cells(make_setting(packed=tmp_path / "slow"), "multi30k")[0].measure
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", Impatient)
         with pytest.raises(UnfinishedError, match="train goes on at the next call"):
@@ -154,11 +154,6 @@ def test_training_goes_on_at_the_next_call_where_time_ended(
 def test_a_package_that_is_not_here_can_not_be_named_for_the_other_machine(tmp_path):
     with pytest.raises(ValueError, match="--wheels: no-such-package is not installed here"):
         packing._download(["no-such-package"], "3.12", tmp_path)
-
-
-def test_a_stage_in_another_folder_finds_the_same_packages(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert multi30k._absolute("site:/opt/site:") == f"{tmp_path}/site:/opt/site"
 
 
 def test_a_folder_that_holds_something_is_refused(tmp_path):

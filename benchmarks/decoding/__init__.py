@@ -1,0 +1,1 @@
+"""How fast the trained model translates, beside other ways to run the same weights."""

@@ -1,0 +1,1 @@
+"""What every benchmark stands on: processes that take turns, rounds, figures, pages."""

@@ -1,0 +1,1 @@
+"""How long a training takes to reach a score."""

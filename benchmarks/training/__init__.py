@@ -1,0 +1,1 @@
+"""How fast models are trained, beside other ways to train the same."""
