@@ -1,7 +1,5 @@
 import math
 
-import pytest
-
 from transformer.training.reporting import TrainRow, ValidRow, valid_row, write_curve
 
 
@@ -19,9 +17,3 @@ def test_a_curve_has_a_header_and_no_timings(tmp_path):
     assert (tmp_path / "curve.csv").read_bytes() == (
         b"step,train_loss,learning_rate,gradient_norm\n5,0.333333333,0.001,2\n"
     )
-
-
-@pytest.mark.parametrize("rows", [[]])
-def test_an_empty_curve_is_an_empty_file(tmp_path, rows):
-    write_curve(tmp_path / "curve.csv", rows)
-    assert (tmp_path / "curve.csv").read_bytes() == b""

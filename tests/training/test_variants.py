@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 from torch._dynamo.utils import counters
+from torch.nn import functional as F
 
-from transformer.model.attention import explicit_attention, scaled_dot_product_attention
+from transformer.model.attention import explicit_attention
 from transformer.model.weights import model_weights
 from transformer.training.batching import make_batch
 from transformer.training.device import autocast
@@ -31,9 +32,10 @@ def test_explicit_attention_equals_the_fused_one_with_its_gradients(form):
     mask = None
     if form == "masked":
         mask = torch.tensor([[True] * 5, [True, True, True, False, False]])[:, None, None, :]
+    is_causal = form == "causal"
     results = [
-        attend(query, key, value, mask, form == "causal", 0.0)
-        for attend in (explicit_attention, scaled_dot_product_attention)
+        explicit_attention(query, key, value, mask, is_causal, 0.0),
+        F.scaled_dot_product_attention(query, key, value, mask, 0.0, is_causal),
     ]
     torch.testing.assert_close(*results, rtol=1e-5, atol=1e-6)
     gradients = [torch.autograd.grad(one.square().sum(), (query, key, value)) for one in results]
@@ -78,7 +80,7 @@ def test_a_narrow_residual_changes_hidden_states_by_its_rounding_alone(
         use_variants(model, variants, torch.bfloat16)
         with torch.no_grad(), autocast(torch.device("cpu"), torch.bfloat16):
             found.append(hidden_states(model, batch).float())
-            memory = model.encoder[0](model.source_embedding(batch.source), None)
+            memory = model.encoder[0](model.source_embedding(batch.source), None, model.attention)
         assert (memory.dtype == torch.bfloat16) == variants.narrow_residual
     # bfloat16 holds 8 bits; hidden states are about 1.
     assert (found[0] - found[1]).abs().mean() < 0.02

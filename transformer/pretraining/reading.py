@@ -1,11 +1,11 @@
 """The sentences to pretrain on, as ids without special tokens."""
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from transformer.batches import batched
 from transformer.pretraining.config import MonolingualFiles
 from transformer.pretraining.tasks import Text
 from transformer.text.clean_config import CleanConfig, NormalizationConfig
@@ -65,6 +65,6 @@ def _sentences(pairs: PairDataset, side: str) -> list[Integers]:
 
 def _encode(path: Path, config: NormalizationConfig, tokenizer: Tokenizer) -> Iterator[Integers]:
     texts = (normalize(line, **config.model_dump()) for line in read_lines(path))
-    while batch := list(islice(texts, _BATCH_LINES)):
+    for batch in batched(texts, _BATCH_LINES):
         for ids in tokenizer.encode_batch(batch):
             yield np.array(ids, dtype=np.int64)

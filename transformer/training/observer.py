@@ -25,7 +25,7 @@ class Observer:
         """
 
     def on_log(self, row: TrainRow) -> None:
-        """Every `log_every_steps`; the device has done all steps."""
+        """Every `log_every_steps`, and before each validation; the device has done all steps."""
 
     def on_validation(self, row: ValidRow) -> None:
         """After each validation."""

@@ -1,12 +1,11 @@
 """The curves of a training, row by row."""
 
-import csv
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from transformer.files import atomic_write
+from transformer.files import write_csv
 
 
 class TrainRow(NamedTuple):
@@ -35,10 +34,6 @@ def valid_row(step: int, negative_log_likelihood: float, num_correct: int, count
 
 
 def write_curve(path: Path, rows: Sequence[TrainRow] | Sequence[ValidRow]) -> None:
-    """A curve as CSV with a header; nine digits, which hold a float32 exactly."""
-    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if rows:
-            writer.writerow(rows[0]._fields)
-        for row in rows:
-            writer.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in row])
+    """A curve of one row at least as CSV; nine digits, which hold a float32 exactly."""
+    values = ([f"{v:.9g}" if isinstance(v, float) else v for v in row] for row in rows)
+    write_csv(path, rows[0]._fields, values)

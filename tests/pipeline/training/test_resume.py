@@ -77,8 +77,8 @@ def assert_format_1(*states: Path) -> None:
         assert {len(row) for row in values["train_rows"]} <= {4}
         assert {len(row) for row in values["valid_rows"]} <= {4}
         groups = {name.split("-")[0] for name in state["files"]}
-        assert groups <= {"present", "snapshot", "best"}
-        with safe_open(path.parent / state["files"][state["present"]], "pt") as file:
+        assert groups <= {"mutable", "snapshot", "best"}
+        with safe_open(path.parent / state["files"][state["mutable"]], "pt") as file:
             kinds = {name.split("/")[0] for name in file.keys()}  # noqa: SIM118
         assert kinds == {"weights", "optimizer", "sums", "accuracy"}
 
