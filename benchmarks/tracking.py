@@ -75,7 +75,7 @@ def measure(project: Path, max_steps: int | None) -> str:
 def _make_place() -> str:
     # In a process of its own: importing MLflow is part of what each training pays.
     start = time.perf_counter()
-    code = "from pipeline.tracking.place import open_client; open_client()"
+    code = "from pipeline.tracking.backend import open_client; open_client()"
     run_command([sys.executable, "-c", code], cwd=Path())
     seconds = time.perf_counter() - start
     return f"making the database, once for a clone: {seconds:.1f} seconds with Python's start"
@@ -86,10 +86,12 @@ def _train(max_steps: int | None) -> str:
     from pipeline.paths import IDS
     from pipeline.tracking.training import TrackingReporter
     from transformer.model.config import ModelConfig
+    from transformer.monitoring.throughput import Meter
     from transformer.text.ids import load_ids
     from transformer.training.config import TrainConfig
-    from transformer.training.device import tune_process
-    from transformer.training.trainer import train_model
+    from transformer.training.device import choose_device, tune_process
+    from transformer.training.distributed import SINGLE_PROCESS
+    from transformer.training.trainer import Trainer
 
     model_config, config = load_sections(("model", ModelConfig), ("train", TrainConfig))
     tune_process(config.num_threads)
@@ -97,7 +99,9 @@ def _train(max_steps: int | None) -> str:
         config = config.model_copy(update={"max_steps": max_steps})
     stopwatch = Stopwatch(TrackingReporter(None))
     start = time.perf_counter()
-    result = train_model(config, model_config, load_ids(IDS), (stopwatch,))
+    ids, device = load_ids(IDS), choose_device(config.device)
+    meter = Meter(model_config, ids, device, SINGLE_PROCESS, reporters=(stopwatch,))
+    result = Trainer(config, model_config, ids, meter).run()
     stopwatch.log_outcome("0" * 64)
     stopwatch.finish("FINISHED")
     seconds = time.perf_counter() - start

@@ -17,7 +17,8 @@ from pipeline.commands.promote import promote
 from pipeline.commands.recipe import recipe
 from pipeline.commands.sweep import sweep
 from pipeline.commands.sync import sync
-from pipeline.commands.translate import TextCommand, translate
+from pipeline.commands.text_command import TextCommand
+from pipeline.commands.translate import translate
 from pipeline.commands.ui import ui
 from pipeline.stages.clean import clean
 from pipeline.stages.download import download

@@ -1,4 +1,4 @@
-"""Where each stage reads and writes, relative to the repository; `dvc.yaml` declares the same."""
+"""Names for the paths that `dvc.yaml` declares, relative to the repository."""
 
 from pathlib import Path
 

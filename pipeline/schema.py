@@ -1,5 +1,6 @@
 """The whole params file: every section, then what holds between sections."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,10 @@ from transformer.evaluation.config import EvaluateConfig
 from transformer.export.config import ExportConfig
 from transformer.model.config import ModelConfig
 from transformer.pretraining.config import PretrainConfig
-from transformer.search.config import SearchConfig
+from transformer.search.options import SearchConfig
 from transformer.text.clean_config import CleanConfig
 from transformer.text.corpus_config import CorpusConfig
-from transformer.text.tokenize_config import TokenizeConfig
-from transformer.text.vocab_config import VocabConfig
+from transformer.text.vocab_config import TokenizeConfig, VocabConfig
 from transformer.training.config import TrainConfig
 
 SECTIONS: dict[str, Any] = {
@@ -53,14 +53,14 @@ def check_values(values: dict[str, Any], where: str) -> None:
             continue
         sections[name], wrong = parse_section(section_type, name, values[name])
         problems += wrong
-    problems += _check_together(sections.get("vocab"), sections.get("tokenize"), sections)
+    problems += _check_together(sections)
     if problems:
         raise ConfigError(problems, where)
 
 
-def _check_together(
-    vocab: VocabConfig | None, tokenize: TokenizeConfig | None, sections: dict[str, Any]
-) -> list[str]:
+def _check_together(sections: Mapping[str, Any]) -> list[str]:
+    vocab: VocabConfig | None = sections.get("vocab")
+    tokenize: TokenizeConfig | None = sections.get("tokenize")
     model: ModelConfig | None = sections.get("model")
     search: SearchConfig | None = sections.get("search")
     problems = []

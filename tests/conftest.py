@@ -1,11 +1,33 @@
 """Fixtures that tests of several parts share."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+@pytest.fixture(scope="session")
+def make_options() -> Callable[..., Any]:
+    """Makes the options of a search; keyword arguments replace the usual ones."""
+
+    def make(**changes: Any) -> Any:
+        from transformer.search.options import SearchOptions
+
+        values = {
+            "beam_size": 4,
+            "num_best": 1,
+            "length_penalty": 0.6,
+            "patience": math.inf,
+            "max_length_factor": 2.0,
+            "max_length_extra": 10,
+            "max_positions": 40,
+        }
+        return SearchOptions(**(values | changes))
+
+    return make
 
 
 @pytest.fixture(scope="session")
@@ -65,8 +87,8 @@ def model_maker() -> Callable[..., Any]:
 def make_translator(tmp_path: Path) -> Callable[..., Path]:
     """Writes a translator whose graph copies its source: "un chat" becomes "UN CHAT".
 
-    It holds 8 source tokens. Keyword arguments replace entries of the card; hypothesis n scores
-    -n - length_penalty / 10 - beam_size / 100.
+    It holds 8 source tokens. Keyword arguments replace entries of the card, and of its dicts;
+    hypothesis n scores -n - length_penalty / 10 - beam_size / 100.
     """
 
     def make(name: str = "translator", **changes: Any) -> Path:
@@ -76,6 +98,11 @@ def make_translator(tmp_path: Path) -> Callable[..., Path]:
         from transformer.text.special_tokens import SPECIAL_TOKENS
         from transformer.text.tokenizer import Tokenizer as OurTokenizer
         from transformer.text.tokenizer import TokenizerPair
+
+        def replaced(entry: Any, change: Any) -> Any:
+            if not isinstance(change, dict):
+                return change
+            return entry | {key: replaced(entry.get(key, {}), change[key]) for key in change}
 
         folder = tmp_path / name
         words = ["un", "deux", "trois", "quatre", "chat", "chien", "dort", ".", "!", "?"]
@@ -91,11 +118,29 @@ def make_translator(tmp_path: Path) -> Callable[..., Path]:
         pair.save(folder)
         (folder / "translator.onnx").write_bytes(_copying_graph(pair.source.pad_id))
         (folder / "translator.int8.onnx").write_bytes(_copying_graph(pair.source.pad_id))
+        side = {"lowercase": True, "strip_punctuation": False}
+        ids = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
+        graph = {
+            "passed": True,
+            "problems": [],
+            "size_bytes": 1,
+            "measured_on": "cpu",
+            "bleu": 100.0,
+            "signature": "nrefs:1",
+            "bleu_loss": 0.0,
+            "bleu_loss_low": 0.0,
+            "bleu_loss_high": 0.0,
+            "identical_share": 1.0,
+            "max_score_difference": 0.0,
+            "max_logit_difference": 0.0,
+        }
+        left_out = {"file": None, "passed": False, "problems": ["BLEU is 1.00 less"]}
         card: dict[str, Any] = {
-            "format": 3,
+            "format": 4,
             "source_language": "fr",
             "target_language": "en",
-            "normalization": {"source": {"lowercase": True, "strip_punctuation": False}},
+            "special_ids": {"source": ids, "target": ids},
+            "normalization": {"source": side, "target": side},
             "search": {
                 "beam_size": 4,
                 "length_penalty": 1.0,
@@ -106,6 +151,8 @@ def make_translator(tmp_path: Path) -> Callable[..., Path]:
             "max_source_tokens": 8,
             "max_target_tokens": 20,
             "interface": {
+                "opset": 20,
+                "attention": "portable",
                 "inputs": [
                     "source",
                     "max_length",
@@ -114,20 +161,35 @@ def make_translator(tmp_path: Path) -> Callable[..., Path]:
                     "beam_size",
                     "num_best",
                 ],
+                "outputs": ["target", "scores", "lengths"],
             },
             "default_precision": {"cpu": "int8", "cuda": "float32"},
             "graphs": {
-                "float32": {"file": "translator.onnx", "problems": []},
-                "int8": {"file": "translator.int8.onnx", "problems": []},
-                "float16": {"file": None, "problems": ["BLEU is 1.00 less"]},
+                "float32": graph | {"file": "translator.onnx"},
+                "int8": graph | {"file": "translator.int8.onnx"},
+                "float16": graph | left_out,
             },
+            "shortlist": None,
             "files": {file.name: sha256_file(file) for file in folder.iterdir()},
             "tokenizer_sha256": pair.sha256,
-            "model": {"target_vocab_size": pair.target.size},
+            "model": {
+                "num_parameters": 9,
+                "source_vocab_size": pair.source.size,
+                "target_vocab_size": pair.target.size,
+                "config": {},
+            },
             "model_hash": "0123abcd" * 8,
+            "corpus": {
+                "name": "toy",
+                "license": "CC0-1.0",
+                "origin": "here",
+                "revision": None,
+                "sha256": {},
+            },
+            "pytorch": {"bleu": 100.0, "signature": "nrefs:1"},
+            "num_test_sentences": 9,
         }
-        card |= changes
-        (folder / "translator.json").write_text(json.dumps(card))
+        (folder / "translator.json").write_text(json.dumps(replaced(card, changes)))
         return folder
 
     return make

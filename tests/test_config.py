@@ -1,12 +1,15 @@
 """Params problems are told together, each with path, value and what is allowed."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import Field
 
 from pipeline.params import load_section, load_sections, read_params
-from transformer.config import ConfigError, Section
+from pipeline.recipes import load_recipe
+from pipeline.schema import SECTIONS, check_values
+from transformer.config import ConfigError, Section, parse_section
+from transformer.model.config import ModelConfig
 
 
 class Circle(Section):
@@ -64,6 +67,56 @@ def test_all_problems_of_all_sections_are_told_at_once(write):
         "third: this section is missing",
     ]
     assert "6 problems" in str(error.value)
+
+
+OLD_NAMES = [
+    ("corpus", "license", "licence"),
+    ("model", "layer_norm_variant", "norm_divisor"),
+    ("model", "position_encoding", "positions"),
+    ("train", "max_grad_norm", "clip_norm"),
+    ("train", "initialize_from", "initialise_from"),
+    ("pretrain", "mask_probability", "share"),
+    ("pretrain", "dupe_factor", "draws"),
+    ("pretrain.train", "max_grad_norm", "clip_norm"),
+    ("pretrain.train", "initialize_from", "initialise_from"),
+    ("export", "max_bleu_loss", "max_int8_bleu_loss"),
+]
+
+
+def rename(values: dict[str, Any], section: str, new: str, old: str) -> str:
+    """Gives a key its old name, and returns what the refusal says of it."""
+    for part in section.split("."):
+        values = values[part]
+    values[old] = values.pop(new)
+    return f"{section}.{old} = {values[old]!r}: renamed to {section}.{new}"
+
+
+def test_all_old_keys_of_a_params_file_are_told_with_their_new_names():
+    values = load_recipe("wmt14-de-en-pretrained")
+    told = [rename(values, *names) for names in OLD_NAMES]
+    with pytest.raises(ConfigError) as error:
+        check_values(values, "params.yaml")
+    assert sorted(error.value.problems) == sorted(told)
+
+
+def test_an_old_key_of_one_kind_is_told_by_that_kind():
+    values = load_recipe("wmt14-de-en-pretrained")["pretrain"]
+    del values["mask_probability"], values["next_sentence"]
+    values |= {"kind": "spans", "share": 0.15, "mean_span": 3.0, "num_sentinels": 99}
+    _, problems = parse_section(SECTIONS["pretrain"], "pretrain", values)
+    assert sorted(problems) == [
+        "pretrain.mean_span = 3.0: renamed to pretrain.mean_span_length",
+        "pretrain.share = 0.15: renamed to pretrain.noise_density",
+    ]
+
+
+@pytest.mark.parametrize(("old", "new"), [("root", "standard"), ("deviation", "unbiased")])
+def test_an_old_value_is_told_with_its_new_name(old, new):
+    values = load_recipe("phrasebook")["model"]
+    del values["layer_norm_variant"]
+    _, problems = parse_section(ModelConfig, "model", values | {"norm_divisor": old})
+    told = f"model.norm_divisor = {old!r}: renamed to model.layer_norm_variant = {new!r}"
+    assert problems == [told]
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def _picture(page: Page) -> bytes:
 
 
 def _find_runs(experiment: str) -> tuple[str, list[str]]:
-    from pipeline.tracking.place import open_client
+    from pipeline.tracking.backend import open_client
 
     client, _ = open_client()
     found = client.get_experiment_by_name(experiment)

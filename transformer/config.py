@@ -6,6 +6,24 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypeForm
 
+# What keys of params files from before are called now. A `kind` stands in the path that it decides.
+RENAMED = {
+    "corpus.licence": "license",
+    "model.norm_divisor": "layer_norm_variant",
+    "model.positions": "position_encoding",
+    "pretrain.draws": "dupe_factor",
+    "pretrain.mean_span": "mean_span_length",
+    "pretrain.masked.share": "mask_probability",
+    "pretrain.spans.share": "noise_density",
+    "pretrain.train.clip_norm": "max_grad_norm",
+    "pretrain.train.initialise_from": "initialize_from",
+    "train.clip_norm": "max_grad_norm",
+    "train.initialise_from": "initialize_from",
+    "export.max_int8_bleu_loss": "max_bleu_loss",
+}
+# Values that were renamed with their keys.
+RENAMED_VALUES = {"root": "standard", "deviation": "unbiased"}
+
 
 class Section(BaseModel):
     """A frozen, strictly typed section of `params.yaml`.
@@ -44,10 +62,23 @@ def parse_section(section_type: TypeForm[T], name: str, values: Any) -> tuple[T 
     try:
         return TypeAdapter(section_type).validate_python(values), []
     except ValidationError as error:
-        return None, [_tell(name, values, dict(problem)) for problem in error.errors()]
+        problems = [(_path(name, values, dict(one)), dict(one)) for one in error.errors()]
+    renamed = {
+        where: new
+        for where, problem in problems
+        if problem["type"] == "extra_forbidden" and (new := _find_renamed(name, where, problem))
+    }
+    return None, [
+        _tell_renamed(where, problem["input"], renamed[where])
+        if where in renamed
+        else _tell(where, problem)
+        for where, problem in problems
+        # Where a key has its old name, that the new one is missing needs no line.
+        if not (problem["type"] == "missing" and where in renamed.values())
+    ]
 
 
-def _tell(name: str, values: Any, problem: dict[str, Any]) -> str:
+def _path(name: str, values: Any, problem: Mapping[str, Any]) -> str:
     # A tagged union puts its tag into the path; the file has no such level, so it is left out.
     path, here = [name], values
     for part in problem["loc"]:
@@ -56,7 +87,24 @@ def _tell(name: str, values: Any, problem: dict[str, Any]) -> str:
         elif not (problem["type"] == "missing" and part == problem["loc"][-1]):
             continue
         path.append(str(part))
-    where, kind, message = ".".join(path), problem["type"], problem["msg"]
+    return ".".join(path)
+
+
+def _find_renamed(name: str, where: str, problem: Mapping[str, Any]) -> str | None:
+    # The path of what an unknown key is called now; None: nothing ever had that name.
+    with_kind = ".".join([name, *map(str, problem["loc"])])
+    new = RENAMED.get(where) or RENAMED.get(with_kind)
+    return f"{where.rpartition('.')[0]}.{new}" if new else None
+
+
+def _tell_renamed(where: str, value: Any, new: str) -> str:
+    line = f"{where} = {value!r}: renamed to {new}"
+    is_renamed = isinstance(value, str) and value in RENAMED_VALUES
+    return f"{line} = {RENAMED_VALUES[value]!r}" if is_renamed else line
+
+
+def _tell(where: str, problem: Mapping[str, Any]) -> str:
+    kind, message = problem["type"], problem["msg"]
     if kind == "missing":
         return f"{where}: missing; this key is required"
     if kind == "extra_forbidden":

@@ -1,11 +1,12 @@
 """Files that appear whole or not at all."""
 
+import csv
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,17 @@ def write_json(path: Path, value: Any) -> None:
     text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
     with atomic_write(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def write_csv(path: Path, names: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Writes a table: UTF-8, lines end in LF."""
+    with (
+        atomic_write(path) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as file,
+    ):
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows(rows)
 
 
 def read_json(path: Path) -> Any:

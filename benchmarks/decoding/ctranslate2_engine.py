@@ -139,7 +139,9 @@ def load(
         intra_threads=num_threads,
     )
     seconds = time.perf_counter() - started
-    engine = CTranslate2Engine(translator, work.length_penalty, num_workers, uses_shortlist)
+    engine = CTranslate2Engine(
+        translator, work.options["length_penalty"], num_workers, uses_shortlist
+    )
     return Loaded(engine, seconds, ctranslate2.__version__)
 
 

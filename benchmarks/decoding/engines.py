@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.decoding.work import Loaded, Work
+from transformer.text.special_tokens import SpecialIds
 
 Device = Literal["cpu", "cuda"]
 
@@ -26,6 +27,7 @@ class _Engine:
 
     def __init__(self, work: Work) -> None:
         self.work = work
+        self.special = SpecialIds(*work.special)
 
     def prepare(self, sources: Sequence[list[int]], max_lengths: Sequence[int]) -> Batch:
         """The batch as it is."""
@@ -33,7 +35,7 @@ class _Engine:
 
     def _pad(self, sources: Sequence[list[int]]) -> npt.NDArray[np.int64]:
         shape = len(sources), max(map(len, sources))
-        padded = np.full(shape, self.work.marks.source_pad, dtype=np.int64)
+        padded = np.full(shape, self.work.source_pad, dtype=np.int64)
         for row, ids in enumerate(sources):
             padded[row, : len(ids)] = ids
         return padded
@@ -44,7 +46,7 @@ class OnnxEngine(_Engine):
 
     Args:
         session: of the graph; runs of it may overlap.
-        work: for the marks, the length penalty and the patience.
+        work: for the special tokens and the options of the search.
         num_workers: equal shares of a batch that are translated side by side.
     """
 
@@ -66,11 +68,13 @@ class OnnxEngine(_Engine):
         return list(self._pool.map(lambda share: self._run(share, beam_size), shares))
 
     def _run(self, batch: Batch, beam_size: int) -> list[Any]:
+        # As `SearchOptions.graph_inputs` makes them; importing that would count as loading.
+        options = self.work.options
         inputs = {
             "source": self._pad(batch.sources),
             "max_length": np.array(batch.max_lengths, dtype=np.int64),
-            "length_penalty": np.array(self.work.length_penalty, dtype=np.float32),
-            "patience": np.array(self.work.patience, dtype=np.float32),
+            "length_penalty": np.array(options["length_penalty"], dtype=np.float32),
+            "patience": np.array(options["patience"], dtype=np.float32),
             "beam_size": np.array(beam_size, dtype=np.int64),
             "num_best": np.array(1, dtype=np.int64),
         }
@@ -90,7 +94,7 @@ class TorchEngine(_Engine):
 
     Args:
         model: in evaluation mode, on the device.
-        work: for the marks, the length penalty and the patience.
+        work: for the special tokens and the options of the search.
         device: of the model.
         is_tutorial: whether it decodes as tutorials do.
     """
@@ -106,44 +110,33 @@ class TorchEngine(_Engine):
         import torch
 
         from benchmarks.decoding.tutorial import beam_search, greedy
-        from transformer.search.beam import SpecialIds
         from transformer.search.decode import search
+        from transformer.search.options import SearchOptions
 
-        work, device = self.work, self.device
-        source = torch.from_numpy(self._pad(batch.sources)).to(device)
-        lengths = torch.tensor([len(ids) for ids in batch.sources], device=device)
-        mask = torch.arange(source.shape[1], device=device) < lengths.unsqueeze(1)
-        max_lengths = torch.tensor(batch.max_lengths, device=device)
-        special = SpecialIds(work.marks.pad, work.marks.bos, work.marks.eos)
+        options = SearchOptions(**self.work.options | {"beam_size": beam_size})
+        source = torch.from_numpy(self._pad(batch.sources)).to(self.device)
+        lengths = torch.tensor([len(ids) for ids in batch.sources], device=self.device)
+        mask = torch.arange(source.shape[1], device=self.device) < lengths.unsqueeze(1)
+        max_lengths = torch.tensor(batch.max_lengths, device=self.device)
         if self.is_tutorial and beam_size == 1:
-            return greedy(self.model, source, mask, max_lengths, special).cpu()
+            return greedy(self.model, source, mask, max_lengths, self.special).cpu()
         if self.is_tutorial:
             return beam_search(
                 self.model,
                 source,
                 mask,
                 max_lengths,
-                special,
+                self.special,
                 beam_size=beam_size,
-                length_penalty=work.length_penalty,
+                length_penalty=options.length_penalty,
             ).cpu()
         with torch.inference_mode():
-            found = search(
-                self.model,
-                source,
-                mask,
-                beam_size=beam_size,
-                length_penalty=work.length_penalty,
-                patience=work.patience,
-                max_lengths=max_lengths,
-                num_best=1,
-                special=special,
-            )
+            found = search(self.model, source, mask, options, self.special, max_lengths)
             return found.target[:, 0].cpu()
 
     def read(self, result: Any) -> list[list[int]]:
         """Ids up to the padding."""
-        return [[id for id in row if id != self.work.marks.pad] for row in result.tolist()]
+        return [[id for id in row if id != self.special.pad_id] for row in result.tolist()]
 
 
 def load_onnx(work: Work, path: str, device: Device, num_threads: int, num_workers: int) -> Loaded:

@@ -2,11 +2,11 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks.decoding.work import Marks, Work
+from benchmarks.decoding.work import Work
 from pipeline.params import load_section, load_sections
 from pipeline.paths import CHECKPOINT, CLEAN, IDS, PARAMS, RAW, TOKENIZER, TRANSLATOR
 from transformer.evaluation.config import EvaluateConfig
@@ -14,7 +14,7 @@ from transformer.export.config import ExportConfig
 from transformer.export.shortlist.choose import Shortlist, make_shortlist
 from transformer.model.checkpoint import CheckpointInfo, load_with_tokenizers
 from transformer.model.transformer import Transformer
-from transformer.search.config import SearchConfig
+from transformer.search.options import SearchConfig, SearchOptions
 from transformer.text.clean_config import CleanConfig
 from transformer.text.heldout import encode_sources, read_heldout
 from transformer.text.ids import load_ids
@@ -45,8 +45,8 @@ class Subject:
     model: Transformer
     info: CheckpointInfo
     target_tokenizer: Tokenizer
-    marks: Marks
-    search: SearchConfig
+    source_pad: int
+    options: SearchOptions
     bleu_tokenizer: str
     sources: list[str]  # normalised
     references: list[str]  # raw
@@ -97,7 +97,6 @@ def load_subject(project: Path, source: Path | None, reference: Path | None) -> 
     if not any(ids):
         raise ValueError("the test set has no text to translate; give --source and --reference")
     target = tokenizers.target
-    marks = Marks(tokenizers.source.pad_id, target.pad_id, target.bos_id, target.eos_id)
     shortlist = None
     if export.shortlist is not None and (project / IDS).is_dir():
         shortlist = make_shortlist(
@@ -105,15 +104,15 @@ def load_subject(project: Path, source: Path | None, reference: Path | None) -> 
             export.shortlist,
             source_vocab_size=info.source_vocab_size,
             target_vocab_size=info.target_vocab_size,
-            marks=info.target,
+            special=info.target,
             is_joint=tokenizers.is_joint,
         )
     return Subject(
         model=model,
         info=info,
         target_tokenizer=target,
-        marks=marks,
-        search=search,
+        source_pad=tokenizers.source.pad_id,
+        options=search.options(info.model.max_positions),
         bleu_tokenizer=evaluate.bleu_tokenizer,
         sources=sources,
         references=references,
@@ -133,12 +132,10 @@ def plan_work(subject: Subject, num_sentences: int, batch_sizes: Sequence[int]) 
         for is_slow, chosen in ((False, batches), (True, few(batches))):
             # In any order but that of lengths, so that a measurement left off is not of long ones.
             plans[plan_name(size, is_slow)] = random.Random(size).sample(chosen, len(chosen))
-    longest = subject.info.model.max_positions
-    limits = [subject.search.max_length(length, longest) for length in lengths]
-    search = subject.search
-    return Work(
-        subject.marks, subject.ids, limits, search.length_penalty, search.patience_factor, plans
-    )
+    options = subject.options
+    limits = [options.max_length(length) for length in lengths]
+    special = list(subject.info.target)
+    return Work(subject.source_pad, special, asdict(options), subject.ids, limits, plans)
 
 
 def plan_name(batch_size: int, is_slow: bool = False) -> str:

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from transformer.model.transformer import Transformer
-from transformer.search.beam import SpecialIds, length_weight
+from transformer.search.beam import length_weight
+from transformer.text.special_tokens import SpecialIds
 
 
 @torch.inference_mode()
@@ -34,13 +35,13 @@ def greedy(
         int64 [B, T], end mark included, then padding.
     """
     memory = model.encode(source, source_mask)
-    target = torch.full_like(source[:, :1], special.bos)  # [B, t]
+    target = torch.full_like(source[:, :1], special.bos_id)  # [B, t]
     has_ended = torch.zeros_like(source[:, 0], dtype=torch.bool)
     for length in range(1, int(max_lengths.max()) + 1):
         log_p = _next_log_p(model, target, memory, source_mask, special)  # [B, V]
-        tokens = torch.where(has_ended, special.pad, log_p.argmax(dim=1))
+        tokens = torch.where(has_ended, special.pad_id, log_p.argmax(dim=1))
         target = torch.cat([target, tokens.unsqueeze(1)], dim=1)
-        has_ended = has_ended | (tokens == special.eos) | (length >= max_lengths)
+        has_ended = has_ended | (tokens == special.eos_id) | (length >= max_lengths)
         if bool(has_ended.all()):
             break
     return target[:, 1:]
@@ -66,7 +67,7 @@ def beam_search(
     mask = source_mask.repeat_interleave(beam_size, 0)
     limits = max_lengths.unsqueeze(1)
     offsets = torch.arange(batch, device=source.device).unsqueeze(1) * beam_size
-    target = torch.full_like(mask[:, :1], special.bos, dtype=torch.int64)  # [B * W, t]
+    target = torch.full_like(mask[:, :1], special.bos_id, dtype=torch.int64)  # [B * W, t]
     scores = torch.full((batch, beam_size), -torch.inf, device=source.device)
     scores[:, 0] = 0.0  # all beams are alike at first, so that one stands for all
     has_ended = torch.zeros_like(scores, dtype=torch.bool)
@@ -75,17 +76,17 @@ def beam_search(
         log_p = log_p.view(batch, beam_size, -1)  # [B, W, V]
         # An ended hypothesis keeps its score: nothing but padding follows, at no cost.
         log_p[has_ended] = -torch.inf
-        log_p[..., special.pad][has_ended] = 0.0
+        log_p[..., special.pad_id][has_ended] = 0.0
         candidates = (scores.unsqueeze(2) + log_p).flatten(1)  # [B, W * V]
         scores, best = candidates.topk(beam_size)
         parents, tokens = best // log_p.shape[2], best % log_p.shape[2]
         rows = (parents + offsets).flatten()
         target = torch.cat([target[rows], tokens.reshape(-1, 1)], dim=1)
-        has_ended = has_ended.gather(1, parents) | (tokens == special.eos) | (length >= limits)
+        has_ended = has_ended.gather(1, parents) | (tokens == special.eos_id) | (length >= limits)
         if bool(has_ended.all()):
             break
     target = target[:, 1:].reshape(batch, beam_size, -1)  # [B, W, T]
-    lengths = (target != special.pad).sum(2)
+    lengths = (target != special.pad_id).sum(2)
     penalty = torch.tensor(length_penalty, device=source.device)
     chosen = (scores * length_weight(lengths, penalty)).argmax(dim=1)
     return target[torch.arange(batch, device=source.device), chosen]
@@ -96,5 +97,5 @@ def _next_log_p(
 ) -> Tensor:
     logits = model.project(model.decode(target, memory, mask)[:, -1])
     log_p = torch.log_softmax(logits, dim=-1)
-    log_p[:, [special.pad, special.bos]] = -torch.inf  # nobody here generates these
+    log_p[:, [special.pad_id, special.bos_id]] = -torch.inf  # nobody here generates these
     return log_p

@@ -21,26 +21,18 @@ MIN_SECONDS = 0.5
 MAX_SECONDS = 10.0
 
 
-class Marks(NamedTuple):
-    """Marks that a search needs: the source's padding, the target's padding, start and end."""
-
-    source_pad: int
-    pad: int
-    bos: int
-    eos: int
-
-
 @dataclass(frozen=True)
 class Work:
-    """What all workers of a run translate. Ids end with the end mark; lengths count it."""
+    """What all workers of a run translate. Ids end with the end token; lengths count it."""
 
-    marks: Marks
+    source_pad: int
+    # Fields of the target's `SpecialIds`.
+    special: list[int]
+    # Fields of `SearchOptions`; its number of beams is each request's.
+    options: dict[str, Any]
     sources: list[list[int]]
     # The most target tokens of each sentence.
     max_lengths: list[int]
-    length_penalty: float
-    # Infinite for none.
-    patience: float
     # By name: indices of sentences, batch by batch.
     plans: dict[str, list[list[int]]]
 
@@ -51,8 +43,7 @@ class Work:
     @classmethod
     def load(cls, path: Path) -> "Work":
         """Reads what `save` wrote."""
-        values = json.loads(path.read_text())
-        return cls(**values | {"marks": Marks(*values["marks"])})
+        return cls(**json.loads(path.read_text()))
 
 
 class Engine(Protocol):
@@ -65,7 +56,7 @@ class Engine(Protocol):
         """Translates one batch; timed, and done when it returns."""
 
     def read(self, result: Any) -> list[list[int]]:
-        """The best translation of each sentence as ids, end mark included; not timed."""
+        """The best translation of each sentence as ids, end token included; not timed."""
 
 
 class Loaded(NamedTuple):
@@ -103,7 +94,7 @@ def measure(
     """Translates a plan's batches, again and again for a while, and times the engine's calls.
 
     Returns:
-        "seconds" in those calls, "num_tokens" that they gave, end marks included, "num_batches".
+        "seconds" in those calls, "num_tokens" that they gave, end tokens included, "num_batches".
     """
     batches = [prepare(engine, work, rows) for rows in plan]
     num_warm = 0

@@ -7,6 +7,7 @@ import hashlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,14 +18,15 @@ from benchmarks.training.subject import load_configs
 from benchmarks.training.work import NEVER
 from transformer.files import read_json, write_json
 from transformer.model.config import ModelConfig
+from transformer.model.weights import model_weights
 from transformer.text.ids import load_ids
-from transformer.training.averaging import model_weights
 from transformer.training.config import TrainConfig
 from transformer.training.device import tune_process
-from transformer.training.interruption import TrainingStopped
-from transformer.training.reporting import Reporter, Speed, TrainRow
+from transformer.training.interruption import Resume, TrainingStopped
+from transformer.training.observer import Observer
+from transformer.training.reporting import TrainRow
 from transformer.training.state_store import StateStore
-from transformer.training.trainer import Resume, train_model
+from transformer.training.trainer import Trainer
 from transformer.training.variants import Variants
 
 
@@ -51,16 +53,18 @@ def largest_difference(found: Sequence[float], wanted: Sequence[float]) -> float
     return max(abs(a - b) / abs(b) for a, b in zip(found, wanted, strict=True))
 
 
-class _Losses(Reporter):
+class _Losses(Observer):
     def __init__(self) -> None:
         self.losses: list[float] = []
         self.seconds = 0.0
 
-    def on_log(self, row: TrainRow, speed: Speed) -> None:
+    def on_log(self, row: TrainRow) -> None:
+        """Keeps the loss, and the seconds of all steps but the first."""
         self.losses.append(row.train_loss)
+        now = time.monotonic()
         if len(self.losses) == 1:
-            self._begun = speed.seconds
-        self.seconds = speed.seconds - self._begun  # of all steps but the first
+            self._begun = now
+        self.seconds = now - self._begun
 
 
 def _without_dropout(
@@ -93,7 +97,7 @@ def take_steps(steps: Steps) -> dict[str, Any]:
     """
     model_config, config = _without_dropout(Path(steps.project), steps.num_steps, steps.changes)
     ids = load_ids(Path(steps.project) / "data/ids")
-    record = _Losses()  # type: ignore[abstract]  # what it leaves out does nothing
+    record = _Losses()
     resume = Resume()
     if steps.states is not None:
         store = StateStore(Path(steps.states))
@@ -104,14 +108,8 @@ def take_steps(steps: Steps) -> dict[str, Any]:
         )
     result: dict[str, Any] = {}
     try:
-        trained = train_model(
-            config,
-            model_config,
-            ids,
-            (record,),
-            resume,
-            variants=Variants(*steps.variants),
-        )
+        variants = Variants(*steps.variants)
+        trained = Trainer(config, model_config, ids, record, resume=resume, variants=variants).run()
     except TrainingStopped:
         if steps.is_killed:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -18,18 +18,17 @@ from pipeline.paths import CLEAN, IDS, RAW, TOKENIZER
 from transformer.evaluation.scores import score_bleu
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from transformer.search.beam import SpecialIds
-from transformer.search.config import SearchConfig
 from transformer.search.corpus import decode_corpus
+from transformer.search.options import SearchConfig
 from transformer.text.heldout import encode_sources, read_heldout
 from transformer.text.ids import Ids, load_ids
 from transformer.text.tokenizer import TokenizerPair
 from transformer.training.config import TrainConfig
 from transformer.training.device import tune_process
-from transformer.training.interruption import TrainingStopped
+from transformer.training.interruption import Resume, TrainingStopped
 from transformer.training.schedule import learning_rate
 from transformer.training.sentence_batches import Plan, make_plan
-from transformer.training.trainer import Resume, Trainer
+from transformer.training.trainer import Trainer
 
 # Who trains, and what of the recipe they change: bfloat16 is ours to offer, the score judges it.
 LOOPS: dict[str, dict[str, Any]] = {
@@ -222,20 +221,17 @@ def _scorer(
     test = read_heldout(project / RAW, project / CLEAN)
     ids, _ = encode_sources(tokenizers.source, test.sources, config.max_positions)
     target = tokenizers.target
-    special = SpecialIds(target.pad_id, target.bos_id, target.eos_id)
+    greedy = {"beam_size": 1, "length_penalty": 1.0, "patience": 1.0}
+    options = search.model_copy(update=greedy).options(config.max_positions)
 
     def score(model: Transformer) -> float:
         found = decode_corpus(
             model,
             ids,
-            beam_size=1,
-            length_penalty=1.0,
-            patience=1.0,
-            max_length=lambda length: search.max_length(length, config.max_positions),
-            num_best=1,
+            options,
             batch_tokens=2048,
             source_pad=tokenizers.source.pad_id,
-            special=special,
+            special=target.special,
         )
         texts = [target.decode(best[0].ids) for best in found]
         return score_bleu(texts, test.references, bleu_tokenizer="13a")
@@ -252,7 +248,7 @@ def _train_ours(task: Task, clock: Clock, num_steps: int) -> int:
         steps = trainer.state.step
         return clock.is_over(steps, trainer.state.model)
 
-    trainer = Trainer(task.config, task.model, task.ids, (), Resume(is_stop_requested=is_over))
+    trainer = Trainer(task.config, task.model, task.ids, resume=Resume(is_stop_requested=is_over))
     assert trainer.num_steps == num_steps
     try:
         trainer.run()

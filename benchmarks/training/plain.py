@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from transformer.model.dropout import Dropout
 from transformer.model.transformer import Transformer
 from transformer.text.ids import IdsMeta
-from transformer.training.batching import Integers, Pairs
+from transformer.text.pairs import Integers, PairDataset
 from transformer.training.config import TrainConfig
 from transformer.training.device import autocast, choose_precision
 from transformer.training.sentence_batches import Plan
@@ -62,7 +62,7 @@ class PlainLoop:
             weight_decay=settings.weight_decay,
         )
 
-    def batch(self, pairs: Pairs, indices: Integers) -> tuple[Tensor, Tensor]:
+    def batch(self, pairs: PairDataset, indices: Integers) -> tuple[Tensor, Tensor]:
         """Both sides of some sentences, padded: int64 [B, S] and [B, 1 + T] with start marks."""
         meta, device = self._meta, self._device
         source = _pad(

@@ -17,7 +17,7 @@ from benchmarks.training.findings import NAMES, PEERS, TrainingFindings
 from benchmarks.training.subject import TrainingSubject, write_text
 from benchmarks.training.work import FILE
 from transformer.monitoring.flops import training_flops
-from transformer.training.batching import Integers
+from transformer.text.pairs import Integers
 
 # The peers run on our PyTorch. Joey NMT asks for an older protobuf, and does without.
 PEERS_ENVIRONMENT = Environment(

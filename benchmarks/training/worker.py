@@ -27,8 +27,9 @@ def train_ours(
     from benchmarks.training.subject import load_configs
     from transformer.text.ids import load_ids
     from transformer.training.device import choose_precision, tune_process
+    from transformer.training.interruption import Resume
     from transformer.training.sentence_batches import make_plan
-    from transformer.training.trainer import Resume, train_model
+    from transformer.training.trainer import Trainer
 
     model_config, config = load_configs(Path(work.folder))
     changes: dict[str, Any] = {"compile": compile}
@@ -50,7 +51,8 @@ def train_ours(
             yield False
 
     asked = steps()
-    train_model(config, model_config, ids, resume=Resume(is_stop_requested=lambda: next(asked)))
+    resume = Resume(is_stop_requested=lambda: next(asked))
+    Trainer(config, model_config, ids, resume=resume).run()
 
 
 def train_plainly(work: TrainingWork, make_pace: MakePace, is_tutorial: bool) -> None:

@@ -15,18 +15,16 @@ def affected(
     """Tell which stages a change would run, before running it; changes nothing."""
     import json
 
-    from pipeline.experiments.affected_report import describe_forecasts, list_forecasts
-    from pipeline.experiments.affected_stages import forecast_stages
-    from pipeline.experiments.changed_params import changed_params, list_changes, open_project
+    from pipeline.experiments.changed_params import change_params
+    from pipeline.experiments.forecast import Project, forecast_stages
+    from pipeline.experiments.forecast_report import describe_forecasts, list_forecasts
+    from pipeline.flattening import list_changes
     from pipeline.params import read_params
-    from pipeline.paths import PARAMS
 
-    with changed_params(changes) as path:
-        params = list_changes(read_params(), read_params(path))
-        with open_project(PARAMS.absolute()) as repo:
-            without = forecast_stages(repo)
-        with open_project(path) as repo:
-            forecasts = forecast_stages(repo)
+    now, changed = read_params(), change_params(changes)
+    params = list_changes(now, changed)
+    project = Project()
+    forecasts, without = forecast_stages(project, changed), forecast_stages(project, now)
     if as_json:
         typer.echo(json.dumps(list_forecasts(params, forecasts, without), indent=2))
     else:

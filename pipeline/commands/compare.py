@@ -21,7 +21,7 @@ def compare(
 
     from pipeline.experiments.comparison import compare as compare_results
     from pipeline.experiments.comparison_report import describe_comparison, list_comparison
-    from pipeline.experiments.naming import find_results
+    from pipeline.experiments.lookup import find_results
 
     comparison = compare_results(find_results(a), find_results(b))
     if as_json:

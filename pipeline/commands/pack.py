@@ -15,12 +15,10 @@ def pack(
 ) -> None:
     """Write what `train` and `evaluate` need on another machine; `adopt` takes the results back."""
     from pipeline.elsewhere.packing import ARCHIVE, pack_parts, pack_project, require_level
-    from pipeline.experiments.affected_stages import forecast_stages
-    from pipeline.experiments.changed_params import open_project
-    from pipeline.paths import PARAMS
+    from pipeline.experiments.forecast import Project, forecast_stages
+    from pipeline.params import read_params
 
-    with open_project(PARAMS.absolute()) as repo:
-        require_level(forecast_stages(repo))
+    require_level(forecast_stages(Project(), read_params()))
     if part_size is None:
         pack_project(Path(), folder)
         steps = []

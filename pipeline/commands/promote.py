@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from pipeline.tracking.promotion import Contest
+    from pipeline.tracking.promotion import ChampionComparison
 
 
 def promote(
@@ -20,16 +20,17 @@ def promote(
     ] = False,
 ) -> None:
     """Make a translator the champion, if it is significantly better on the same test set."""
-    from pipeline.tracking.promotion import crown, hold_contest, open_registry
+    from pipeline.tracking.backend import require_client
+    from pipeline.tracking.promotion import compare_with_champion, make_champion
 
-    client = open_registry()
-    contest = hold_contest(client, version, num_bootstrap, force=force)
-    challenger, champion = contest.challenger, contest.champion
-    typer.echo(_describe(contest, num_bootstrap))
+    client = require_client()
+    comparison = compare_with_champion(client, version, num_bootstrap, force=force)
+    challenger, champion = comparison.challenger, comparison.champion
+    typer.echo(_describe(comparison, num_bootstrap))
     if champion is not None and champion.version == challenger.version:
         typer.echo(f"version {challenger.version} is the champion already")
-    elif contest.is_won or force:
-        crown(client, contest)
+    elif comparison.is_better or force:
+        make_champion(client, comparison)
         typer.echo(f"version {challenger.version} is the champion now")
     else:
         assert champion is not None
@@ -39,17 +40,17 @@ def promote(
         )
 
 
-def _describe(contest: "Contest", num_bootstrap: int) -> str:
+def _describe(comparison: "ChampionComparison", num_bootstrap: int) -> str:
     from pipeline.tracking.promotion import describe_difference
 
-    sides = [("champion", contest.champion), ("challenger", contest.challenger)]
+    sides = [("champion", comparison.champion), ("challenger", comparison.challenger)]
     lines = [
         f"{name:<11} version {side.version}  BLEU {side.bleu:.2f} on {len(side.references)} "
         f"sentences of {side.tags['corpus']}"
         for name, side in sides
         if side is not None
     ]
-    if contest.difference is not None:
-        difference = describe_difference(contest.difference)
+    if comparison.difference is not None:
+        difference = describe_difference(comparison.difference)
         lines.append(f"{'difference':<11} {difference} ({num_bootstrap} paired resamples)")
     return "\n".join(lines)

@@ -21,7 +21,6 @@ def make_tracer(translator: Path) -> Callable[[str], str]:
     """
     from transformer.evaluation.trace import describe_trace, trace_greedy
     from transformer.model.checkpoint import load_with_tokenizers, model_hash
-    from transformer.search.beam import SpecialIds
     from transformer.serving.card import load_card
     from transformer.text.normalize import normalize
 
@@ -31,26 +30,25 @@ def make_tracer(translator: Path) -> Callable[[str], str]:
             f"--trace reads {CHECKPOINT}, but {translator} was made from another model; export it "
             "again with `dvc repro`, or leave --model out"
         )
-    model, _, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER)
+    model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER)
     source, target = tokenizers.source, tokenizers.target
 
     def trace(text: str) -> str:
-        ids = source.encode(normalize(text, **card.source_normalization))
+        ids = source.encode(normalize(text, **dict(card.normalization.source)))
         if not ids:
             return "nothing to translate"
         if len(ids) >= card.max_source_tokens:
             raise ValueError(
                 f"--trace follows one sentence of at most {card.max_source_tokens} tokens with its "
-                f"end mark; this text has {len(ids) + 1}: shorten it"
+                f"end token; this text has {len(ids) + 1}: shorten it"
             )
         ids = [*ids, source.eos_id]
-        limit = int(card.max_length_factor * len(ids)) + card.max_length_extra
         steps = trace_greedy(
             model,
             ids,
-            max_length=min(limit, card.max_target_tokens),
+            max_length=card.search.options(card.max_target_tokens).max_length(len(ids)),
             num_candidates=NUM_CANDIDATES,
-            special=SpecialIds(target.pad_id, target.bos_id, target.eos_id),
+            special=info.target,
         )
         told = describe_trace(
             steps, source.pieces(ids), lambda id: target.pieces([id])[0], target.bos_id

@@ -13,14 +13,10 @@ HOST = "127.0.0.1"
 def ui(port: Annotated[int, typer.Option(help="Where to listen, on this machine.")] = 5000) -> None:
     """Compare runs in MLflow's browser interface."""
     from pipeline.experiments.browser_view import set_up_pages
-    from pipeline.tracking.place import UnreachableError, open_client, prepare_database
+    from pipeline.tracking.backend import prepare_database, require_client
 
     uri, artifacts = prepare_database()
-    try:
-        client, _ = open_client()
-    except UnreachableError as error:
-        raise ValueError(f"MLFLOW_TRACKING_URI: {error}") from None
-    pages = set_up_pages(client)
+    pages = set_up_pages(require_client())
     if uri.startswith(("http://", "https://")):
         typer.echo(f"MLFLOW_TRACKING_URI names a server, which has pages of its own: {uri}")
         _print_pages(uri, pages)

@@ -1,26 +1,25 @@
 """Results from a packed folder: held against home, and put in the place of home's own."""
 
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from pipeline.elsewhere.packing import copy_path
 from pipeline.elsewhere.record import (
     STAGES,
     Made,
     PackedStage,
     hash_files,
     input_paths,
-    output_paths,
     read_record,
     stage_params,
 )
-from pipeline.experiments.changed_params import list_changes
+from pipeline.flattening import list_changes
 from pipeline.paths import CHECKPOINT, PARAMS
-from pipeline.tracking.lock import LOCK
+from pipeline.repository import output_paths, run_dvc
+from pipeline.tracking.dvc_lock import LOCK
 
 
 def adopt_results(folder: Path) -> Made:
@@ -46,12 +45,12 @@ def adopt_results(folder: Path) -> Made:
             + "\nmake here what it was made of, or pack this project and train it there"
         )
     with _taken_over(folder, [path for stage in STAGES for path in output_paths(stage)]):
-        command = [sys.executable, "-m", "dvc", "commit", "--force", *STAGES]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
+        try:
+            run_dvc("commit", "--force", *STAGES)
+        except ValueError as error:
             raise ValueError(
-                f"DVC does not take {folder}, so all is as it was before:\n{done.stderr.strip()}"
-            )
+                f"DVC does not take {folder}, so all is as it was before: {error}"
+            ) from None
     return record["train"]
 
 
@@ -108,9 +107,9 @@ def _taken_over(folder: Path, paths: Sequence[Path]) -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix=".adopt.", suffix=".tmp", dir=Path()) as temporary:
         new, old = Path(temporary) / "new", Path(temporary) / "old"
         for path in paths:
-            _copy(folder / path, new / path)
+            copy_path(folder / path, new / path)
         if LOCK.exists():
-            _copy(LOCK, old / LOCK)
+            copy_path(LOCK, old / LOCK)
         try:
             for path in paths:
                 if path.exists():
@@ -124,14 +123,6 @@ def _taken_over(folder: Path, paths: Sequence[Path]) -> Iterator[None]:
                 if (old / path).exists():
                     _move(old / path, path)
             raise
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_dir():
-        shutil.copytree(source, target)
-    else:
-        shutil.copyfile(source, target)
 
 
 def _move(source: Path, target: Path) -> None:

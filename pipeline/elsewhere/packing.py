@@ -60,7 +60,7 @@ def pack_project(project: Path, folder: Path) -> list[str]:
     with atomic_folder(folder) as temporary:
         for root, paths in ((_ROOT, _CODE), (project, [PARAMS, *data])):
             for path in paths:
-                _copy(root / path, temporary / path)
+                copy_path(root / path, temporary / path)
         (temporary / REQUIREMENTS).write_text("".join(f"{line}\n" for line in requirements))
         _write_sums(temporary)
     return requirements
@@ -95,17 +95,17 @@ def require_level(forecasts: Iterable[Any]) -> None:
     """Refuses a project in which a stage before `train` has something to do.
 
     Args:
-        forecasts: what `dvc repro` would do, as `pipeline.experiments.affected_stages` has it.
+        forecasts: what `dvc repro` would do, as `pipeline.experiments.forecast` has it.
 
     Raises:
         ValueError: which stages, and why.
     """
-    from pipeline.experiments.affected_stages import Fate
+    from pipeline.experiments.forecast import StageStatus
 
     behind = [
-        f"{one.stage} {one.fate.value}: {', '.join(one.reasons)}"
+        f"{one.stage} {one.status.value}: {', '.join(one.reasons)}"
         for one in forecasts
-        if one.stage in STAGES_BEFORE and one.fate is not Fate.UNCHANGED
+        if one.stage in STAGES_BEFORE and one.status is not StageStatus.UNCHANGED
     ]
     if behind:
         raise ValueError(
@@ -145,7 +145,8 @@ def _require_empty(folder: Path) -> None:
         raise ValueError(f"{folder} is there already; give a folder that is new or empty")
 
 
-def _copy(source: Path, target: Path) -> None:
+def copy_path(source: Path, target: Path) -> None:
+    """Copies a file, or a folder without what Python compiled; makes the folder above it."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))

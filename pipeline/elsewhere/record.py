@@ -1,15 +1,14 @@
 """What the results in a packed folder were made of, written by the stages that made them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from ruamel.yaml import YAML
-
 from pipeline.params import read_params
 from pipeline.paths import CHECKPOINT, CLEAN, IDS, PRETRAINED, RAW, TOKENIZER
-from pipeline.tracking.naming import model_params
-from pipeline.tracking.origin import device_tag, version_tags
+from pipeline.repository import code_dependencies, declared, output_paths
+from pipeline.tracking.provenance import device_tag, version_tags
+from pipeline.tracking.run_names import model_params
 from transformer.config import ConfigError, Section, parse_section
 from transformer.files import read_json, sha256_file, write_json
 
@@ -19,8 +18,6 @@ SUMS = Path("SHA256SUMS")
 RECORD = Path("made.json")
 PackedStage = Literal["train", "evaluate"]
 STAGES: tuple[PackedStage, ...] = ("train", "evaluate")
-
-_ROOT = Path(__file__).parents[2]
 
 
 class Made(Section):
@@ -90,27 +87,16 @@ def stage_params(stage: PackedStage) -> dict[str, Any]:
     if stage == "train":
         return model_params()
     params = read_params()
-    return {section: params[section] for section in _declared(stage)["params"]}
+    return {section: params[section] for section in declared(stage)["params"]}
 
 
 def input_paths(stage: PackedStage) -> list[Path]:
     """The files and folders that a stage reads: its code by dvc.yaml, and of the data no more."""
-    code = [
-        Path(name)
-        for name in _declared(stage)["deps"]
-        if name.startswith(("pipeline/", "transformer/"))
-    ]
+    code = code_dependencies(stage)
     if stage == "evaluate":
         return [*code, RAW / "test.parquet", CLEAN / "test.parquet", TOKENIZER, CHECKPOINT]
     starts_afresh = read_params()["train"]["initialize_from"] is None
     return [*code, IDS] if starts_afresh else [*code, IDS, PRETRAINED]
-
-
-def output_paths(stage: PackedStage) -> list[Path]:
-    """The files and folders that a stage writes and DVC knows of."""
-    declared = _declared(stage)
-    entries = [*declared["outs"], *declared.get("metrics", ()), *declared.get("plots", ())]
-    return [Path(entry if isinstance(entry, str) else next(iter(entry))) for entry in entries]
 
 
 def hash_files(paths: Iterable[Path], folder: Path = Path()) -> dict[str, str]:
@@ -127,9 +113,3 @@ def hash_files(paths: Iterable[Path], folder: Path = Path()) -> dict[str, str]:
         if file.is_file() and "__pycache__" not in file.parts
     }
     return {file.relative_to(folder).as_posix(): sha256_file(file) for file in sorted(files)}
-
-
-def _declared(stage: str) -> Mapping[str, Any]:
-    stages = YAML(typ="safe", pure=True).load(_ROOT / "dvc.yaml")["stages"]
-    declared: Mapping[str, Any] = stages[stage]
-    return declared

@@ -2,12 +2,15 @@
 
 import textwrap
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
-from pipeline.experiments.alignment import align
+from tabulate import tabulate
+
 from pipeline.experiments.comparison import Comparison, SentencePair
 from pipeline.experiments.results import Results
 
+_table = partial(tabulate, tablefmt="plain", disable_numparse=True)
 _LABELS = {"bleu": "BLEU", "chrf": "chrF++", "ter": "TER (less is better)"}
 _OTHERS = {
     "exact_match_share": ("exact translations", "{:.1%}"),
@@ -27,15 +30,15 @@ def describe_comparison(comparison: Comparison, num_sentences: int, width: int) 
         width: of a line, in characters; sentences are wrapped to it.
     """
     a, b = comparison.a, comparison.b
-    names = align([["A", a.name, a.origin], ["B", b.name, b.origin]])
+    names = _table([["A", a.name, a.origin], ["B", b.name, b.origin]])
     notes = [f"note: {one.name}: {note}" for one in (a, b) for note in one.notes]
     params = [[one.name, one.a or "-", one.b or "-"] for one in comparison.params]
     rows = [["params", "A", "B"], *params] if params else [["params", "no difference", ""]]
     # One table, so that the columns of params and scores stand below each other.
-    table = align(
+    table = _table(
         [*rows, ["", "", "", ""], ["scores", "A", "B", "B - A"], *_score_rows(comparison)]
     )
-    parts = [[*names, *notes], table, [_verdict(comparison)], _count(comparison)]
+    parts = [[names, *notes], [table], [_verdict(comparison)], _count(comparison)]
     gains = comparison.largest_gains(num_sentences)
     losses = comparison.largest_losses(num_sentences)
     for title, pairs in (("B gains most", gains), ("B loses most", losses)):

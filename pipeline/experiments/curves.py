@@ -36,15 +36,15 @@ def find_training(name: str) -> Training:
     Raises:
         ResultsError: nothing has this name, or no model was trained there.
     """
+    from pipeline.experiments.lookup import unknown
     from pipeline.experiments.mlflow_runs import read_histories
-    from pipeline.experiments.naming import unknown
-    from pipeline.experiments.revisions import open_revision, read_text
+    from pipeline.experiments.revisions import open_revision
 
-    with open_revision(name) as repo:
-        if repo is not None:
+    with open_revision(name) as revision:
+        if revision is not None:
             curves: dict[str, Curve] = {}
             for file in ("train_curve.csv", "valid_curve.csv"):
-                text = read_text(repo, (REPORTS / file).as_posix())
+                text = revision.read((REPORTS / file).as_posix())
                 if text is None:
                     raise ResultsError(
                         f"{name}: no {REPORTS}/{file} there, so nothing was trained; `dvc repro "

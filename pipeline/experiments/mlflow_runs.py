@@ -74,12 +74,9 @@ def read_histories(
 
 
 def _connect() -> tuple[Any, list[str]]:
-    from pipeline.tracking.place import UnreachableError, open_client
+    from pipeline.tracking.backend import require_client
 
-    try:
-        client, _ = open_client()
-    except UnreachableError as error:
-        raise ResultsError(f"MLflow can't be asked: {error}") from None
+    client = require_client()
     return client, [found.experiment_id for found in client.search_experiments()]
 
 

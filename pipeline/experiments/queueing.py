@@ -7,12 +7,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.experiments.changed_params import changed_params, list_changes
+from pipeline.experiments.changed_params import change_params
 from pipeline.experiments.grid import Point
 from pipeline.experiments.results import ResultsError
-from pipeline.experiments.revisions import open_revision, read_text
-from pipeline.params import parse_params, read_params
+from pipeline.experiments.revisions import open_revision
+from pipeline.flattening import list_changes
+from pipeline.params import parse_params
 from pipeline.paths import PARAMS
+from pipeline.repository import run_dvc
 
 
 def list_experiments() -> dict[str, Mapping[str, Any]]:
@@ -38,8 +40,7 @@ def queue_missing(points: Sequence[Point]) -> list[Point]:
     known = list_experiments()
     missing = []
     for point in points:
-        with changed_params(point.changes) as path:
-            expected = read_params(path)
+        expected = change_params(point.changes)
         row = known.get(point.name)
         if row is None or row["State"] == "Failed":
             missing.append(point)
@@ -47,9 +48,9 @@ def queue_missing(points: Sequence[Point]) -> list[Point]:
             _check_params(point.name, expected)
     for point in missing:
         if point.name in known:
-            _dvc("queue", "remove", point.name)
+            run_dvc("queue", "remove", point.name)
         changes = [part for change in point.changes for part in ("-S", change)]
-        _dvc("exp", "run", "--queue", "--name", point.name, *changes)
+        run_dvc("exp", "run", "--queue", "--name", point.name, *changes)
     return missing
 
 
@@ -59,22 +60,19 @@ def run_queue(num_jobs: int) -> None:
     if num_jobs > 1:
         # Threads that spin while they wait take the cores from the other trainings.
         environment.setdefault("OMP_WAIT_POLICY", "passive")
-    command = [*_DVC, "exp", "run", "--run-all", "--jobs", str(num_jobs)]
+    command = [sys.executable, "-m", "dvc", "exp", "run", "--run-all", "--jobs", str(num_jobs)]
     subprocess.run(command, env=environment, check=False)
-
-
-_DVC = (sys.executable, "-m", "dvc")
 
 
 def _fail_abandoned() -> None:
     # A worker that was killed outright leaves its experiment `Running` for ever; `dvc queue kill`
     # notices that no process is left, and marks it as failed.
-    for baseline in json.loads(_dvc("exp", "show", "--json")):
+    for baseline in json.loads(run_dvc("exp", "show", "--json")):
         for experiment in baseline["experiments"] or ():
             executor = experiment["executor"] or {}
             process = (executor.get("local") or {}).get("pid")
             if executor.get("state") == "running" and process and not _is_alive(process):
-                _dvc("queue", "kill", experiment["name"])
+                run_dvc("queue", "kill", experiment["name"])
 
 
 def _is_alive(process: int) -> bool:
@@ -84,8 +82,8 @@ def _is_alive(process: int) -> bool:
 
 
 def _check_params(name: str, expected: Mapping[str, Any]) -> None:
-    with open_revision(name) as repo:
-        text = read_text(repo, PARAMS.as_posix())
+    with open_revision(name) as revision:
+        text = revision.read(PARAMS.as_posix()) if revision is not None else None
     differences = list_changes(parse_params(text or "", name), expected)
     if differences:
         raise ResultsError(
@@ -93,10 +91,3 @@ def _check_params(name: str, expected: Mapping[str, Any]) -> None:
             f"`dvc exp remove {name}` makes room, or commit {PARAMS} first: each commit has "
             "experiments of its own"
         )
-
-
-def _dvc(*arguments: str) -> str:
-    done = subprocess.run([*_DVC, *arguments], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise ResultsError(f"dvc {' '.join(arguments)} failed:\n{done.stderr.strip()}")
-    return done.stdout

@@ -1,9 +1,9 @@
 """Results of a commit, a branch, a DVC experiment or the workspace, without a checkout."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.experiments.results import (
     Results,
@@ -12,11 +12,30 @@ from pipeline.experiments.results import (
     parse_translations,
     read_figures,
 )
+from pipeline.flattening import flatten, list_changes
+from pipeline.params import parse_params
 from pipeline.paths import PARAMS, REPORTS
-from pipeline.tracking.flattening import flatten
+from pipeline.repository import run_git
+from pipeline.tracking.dvc_lock import LOCK, Run, parse_lock
 
 WORKSPACE = "workspace"
 _TRANSLATIONS = (REPORTS / "translations.csv").as_posix()
+
+
+class Revision(NamedTuple):
+    """The project as it was at some time."""
+
+    name: str  # as the user called it
+    description: str
+    files: Any  # a `dvc.api.DVCFileSystem`: git's files and those that DVC keeps
+
+    def read(self, path: str) -> str | None:
+        """A file, from git, DVC's cache or the default remote; None: it is not to be had."""
+        try:
+            with self.files.open(path, "r", encoding="utf-8") as file:
+                return str(file.read())
+        except Exception:  # each kind of cache and remote has its own
+            return None
 
 
 def read_revision(name: str) -> Results | None:
@@ -30,22 +49,23 @@ def read_revision(name: str) -> Results | None:
     Raises:
         ResultsError: it has no evaluated model, or its translations are not to be had.
     """
-    with open_revision(name) as repo:
-        if repo is None:
+    with open_revision(name) as revision:
+        if revision is None:
             return None
+        lock = parse_lock(revision.read(LOCK.as_posix()))
         reports = {
-            stage: _read_report(repo, name, stage) for stage in ("train", "evaluate", "export")
+            stage: _read_report(revision, lock, stage) for stage in ("train", "evaluate", "export")
         }
-        translations = _read_kept(repo, name, _TRANSLATIONS)
+        translations = _read_kept(revision, lock, _TRANSLATIONS)
         if not reports["evaluate"] or translations is None:
             raise ResultsError(
                 f"{name}: no {REPORTS}/evaluate.json there, so nothing was scored; "
                 "`dvc repro` or `dvc exp run` makes it"
             )
-        made_by, notes = _read_params(repo)
+        made_by, notes = _read_params(revision, lock)
         return Results(
             name=name,
-            origin=_describe(repo, name),
+            origin=revision.description,
             params={key: format_param(value) for key, value in flatten(made_by).items()},
             figures=read_figures(reports),
             bleu_signature=reports["evaluate"]["signatures"]["bleu"],
@@ -55,83 +75,86 @@ def read_revision(name: str) -> Results | None:
 
 
 @contextmanager
-def open_revision(name: str) -> Iterator[Any]:
-    """DVC's view of the project at a revision; None if there is no such revision.
+def open_revision(name: str) -> Iterator[Revision | None]:
+    """The project at a revision; None if there is no such revision.
 
     Raises:
         ResultsError: several experiments have this name, or the revision is no DVC project.
     """
+    from dvc.api import DVCFileSystem
     from dvc.exceptions import DvcException
-    from dvc.repo import Repo
-    from dvc.scm import RevError
 
+    commit, description = None, "the files as they are"
+    if name != WORKSPACE:
+        commit, description = resolve_revision(name)
+        if not commit:
+            yield None
+            return
     try:
-        repo = Repo.open(".", rev=None if name == WORKSPACE else name)
-    except RevError:
-        yield None
-        return
+        files = DVCFileSystem(rev=commit)
     except DvcException as error:
         raise ResultsError(f"{name}: {error}") from None
-    with repo:
-        yield repo
-
-
-def read_text(repo: Any, path: str) -> str | None:
-    """A file of an open revision, from git, DVC's cache or the default remote; None: not there."""
-    from dvc.exceptions import DvcException
-    from dvc_objects.errors import ObjectFormatError
-
     try:
-        with repo.dvcfs.open(path, "r", encoding="utf-8") as file:
-            return str(file.read())
-    except (OSError, DvcException, ObjectFormatError):
-        return None
+        yield Revision(name, description, files)
+    finally:
+        files.close()
 
 
-def _read_report(repo: Any, name: str, stage: str) -> dict[str, Any]:
-    text = _read_kept(repo, name, (REPORTS / f"{stage}.json").as_posix())
+def resolve_revision(name: str) -> tuple[str, str]:
+    """The commit that git or DVC calls by this name, and what it is; empty if there is none.
+
+    Of experiments with one name, that of the last commit is meant.
+
+    Raises:
+        ResultsError: there are several, none of them of the last commit.
+    """
+    listed = run_git("for-each-ref", "refs/exps", "--format=%(refname) %(objectname)")
+    # refs/exps/ab/cdef.../NAME, where abcdef... is the commit that the experiment began from.
+    refs = [line.split() for line in listed.splitlines() if line.count("/") == 4]
+    experiments = [(*ref.split("/")[2:], commit) for ref, commit in refs]
+    commit = run_git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    if not commit:
+        named = [(a + b, made) for a, b, known_as, made in experiments if known_as == name]
+        if len(named) > 1:
+            head = run_git("rev-parse", "HEAD")
+            named = [(base, made) for base, made in named if base == head]
+            if not named:
+                raise ResultsError(
+                    f"{name}: several commits have an experiment of this name; give its commit, "
+                    "which `dvc exp list --all-commits --sha-only` lists"
+                )
+        commit = named[0][1] if named else ""
+    for *_, known_as, made in experiments:
+        if made == commit:
+            others = "" if known_as == name else f" {known_as}"
+            return commit, f"experiment{others} {commit[:7]}"
+    return commit, f"commit {commit[:7]}"
+
+
+def _read_report(revision: Revision, lock: Mapping[str, Run], stage: str) -> dict[str, Any]:
+    text = _read_kept(revision, lock, (REPORTS / f"{stage}.json").as_posix())
     return {} if text is None else json.loads(text)
 
 
-def _read_kept(repo: Any, name: str, path: str) -> str | None:
+def _read_kept(revision: Revision, lock: Mapping[str, Run], path: str) -> str | None:
     # None: no stage has written it there.
-    text = read_text(repo, path)
-    if text is None and any(
-        out.hash_info and out.def_path == path for stage in repo.index.stages for out in stage.outs
-    ):
+    text = revision.read(path)
+    if text is None and any(path in run.outs for run in lock.values()):
         raise ResultsError(
-            f"{name}: {path} is neither in DVC's cache nor in a remote. `dvc pull` brings it "
-            "where a remote has it (`dvc exp pull` for an experiment); else run it again"
+            f"{revision.name}: {path} is neither in DVC's cache nor in a remote. `dvc pull` brings "
+            "it where a remote has it (`dvc exp pull` for an experiment); else run it again"
         )
     return text
 
 
-def _read_params(repo: Any) -> tuple[dict[str, Any], list[str]]:
+def _read_params(
+    revision: Revision, lock: Mapping[str, Run]
+) -> tuple[Mapping[str, Any], list[str]]:
     # dvc.lock has the params that made the results; params.yaml may have been edited since.
-    made_by: dict[str, Any] = {}
-    edited: set[str] = set()
-    for stage in repo.index.stages:
-        for dependency in stage.params:
-            now = dependency.read_params()
-            then = dependency.hash_info.value or now
-            made_by |= then
-            old, new = flatten(then), flatten(now)
-            edited |= {key for key in old | new if old.get(key) != new.get(key)}
-    if not edited:
-        return made_by, []
-    keys = ", ".join(sorted(edited))
-    return made_by, [f"{PARAMS} was edited since: {keys}; `dvc repro` brings the results level"]
-
-
-def _describe(repo: Any, name: str) -> str:
-    from dvc.repo.experiments.utils import exp_refs_by_rev
-    from dvc.scm import resolve_rev
-
-    if name == WORKSPACE:
-        return "the files as they are"
-    revision = resolve_rev(repo.scm, name)
-    for reference in exp_refs_by_rev(repo.scm, revision):
-        if repo.scm.get_ref(str(reference)) == revision:
-            known_as = "" if reference.name == name else f" {reference.name}"
-            return f"experiment{known_as} {revision[:7]}"
-    return f"commit {revision[:7]}"
+    now = parse_params(revision.read(PARAMS.as_posix()) or "", revision.name)
+    made_by = dict(now)
+    for run in lock.values():
+        made_by |= run.params
+    edited = ", ".join(sorted(list_changes(made_by, now)))
+    told = f"{PARAMS} was edited since: {edited}; `dvc repro` brings the results level"
+    return made_by, [told] if edited else []

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.experiments.alignment import align
+from tabulate import tabulate
+
 from pipeline.experiments.grid import Point
 from pipeline.experiments.queueing import has_run
 from pipeline.experiments.sweep_picture import Scores
@@ -29,7 +30,8 @@ def describe_sweep(
 ) -> str:
     """A line for each experiment, the best first, and what to do with those that did not run."""
     ranked = sorted(points, key=lambda point: -scores.get(point.place, (-1.0, 0.0))[0])
-    lines = align([[_tell(point, rows, scores), point.name] for point in ranked])
+    told = [[_tell(point, rows, scores), point.name] for point in ranked]
+    lines = [tabulate(told, tablefmt="plain", disable_numparse=True)]
     if len(scores) < len(points):
         lines.append("`dvc queue logs NAME` says what went wrong; the same command tries again.")
     elif len(points) > 1:

@@ -1,26 +1,31 @@
 """`export`: the checkpoint as ONNX files that translate, held against PyTorch."""
 
+from typing import TYPE_CHECKING
+
 import typer
+
+if TYPE_CHECKING:
+    from transformer.export.config import ExportConfig
+    from transformer.export.shortlist.choose import Shortlist
+    from transformer.model.checkpoint import CheckpointInfo
 
 
 def export() -> None:
     """Write the translator; fail if it strays from PyTorch on the test set."""
     from pipeline.params import load_section, load_sections
-    from pipeline.paths import CHECKPOINT, CLEAN, IDS, METRICS, RAW, REPORTS, TOKENIZER, TRANSLATOR
-    from pipeline.tracking.translation import track_export
+    from pipeline.paths import CHECKPOINT, CLEAN, METRICS, RAW, REPORTS, TOKENIZER, TRANSLATOR
+    from pipeline.tracking.export import track_export
     from transformer.evaluation.config import EvaluateConfig
     from transformer.export.config import ExportConfig
-    from transformer.export.folder.card import Provenance
+    from transformer.export.folder.provenance import collect_provenance
     from transformer.export.folder.write import export_translator
-    from transformer.export.shortlist.choose import make_shortlist
     from transformer.export.verification.parity import TestSet
-    from transformer.export.verification.report import list_metrics, summarize
+    from transformer.export.verification.report import headline_metrics, summarize
     from transformer.files import write_json
     from transformer.model.checkpoint import load_with_tokenizers, model_hash
-    from transformer.search.config import SearchConfig
+    from transformer.search.options import SearchConfig
     from transformer.text.clean_config import CleanConfig
     from transformer.text.heldout import encode_sources, read_heldout
-    from transformer.text.ids import load_ids
     from transformer.text.manifest import read_manifest
 
     clean = load_section("clean", CleanConfig)
@@ -28,45 +33,15 @@ def export() -> None:
         ("search", SearchConfig), ("evaluate", EvaluateConfig), ("export", ExportConfig)
     )
     model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER)
-    search.check_vocabulary(info.target_vocab_size)
+    search.options(info.model.max_positions).check_vocabulary(info.target_vocab_size)
     manifest, test = read_manifest(RAW), read_heldout(RAW, CLEAN)
     sources, _ = encode_sources(tokenizers.source, test.sources, info.model.max_positions)
-    shortlist = None
-    if config.shortlist is not None and "int8" in config.precisions:
-        shortlist = make_shortlist(
-            load_ids(IDS).train,
-            config.shortlist,
-            source_vocab_size=info.source_vocab_size,
-            target_vocab_size=info.target_vocab_size,
-            marks=info.target,
-            is_joint=tokenizers.is_joint,
-        )
     reference, verdicts = export_translator(
         TRANSLATOR,
         REPORTS,
         model,
         tokenizer_files={path.name: path for path in sorted(TOKENIZER.glob("*.json"))},
-        provenance=Provenance(
-            source_language=manifest.source_language,
-            target_language=manifest.target_language,
-            special_ids={
-                side: {name.removesuffix("_id"): id for name, id in ids._asdict().items()}
-                for side, ids in (("source", info.source), ("target", info.target))
-            },
-            normalization={
-                "source": clean.source.model_dump(),
-                "target": clean.target.model_dump(),
-            },
-            tokenizer_sha256=tokenizers.sha256,
-            model_hash=model_hash(CHECKPOINT),
-            corpus={
-                "name": manifest.name,
-                "license": manifest.license,
-                "origin": manifest.origin,
-                "revision": manifest.revision,
-                "sha256": dict(manifest.sha256),
-            },
-        ),
+        provenance=collect_provenance(manifest, clean, info, model_hash(CHECKPOINT)),
         test=TestSet(
             sources=sources,
             references=test.references,
@@ -77,10 +52,27 @@ def export() -> None:
         ),
         search=search,
         config=config,
-        shortlist=shortlist,
+        shortlist=_make_shortlist(config, info, is_joint=tokenizers.is_joint),
     )
     typer.echo(f"{summarize(reference, verdicts)}\n-> {TRANSLATOR}")
-    metrics = list_metrics(reference, verdicts)
-    bleu = {k: v for k, v in metrics.items() if k.endswith("_bleu") and k != "pytorch_bleu"}
-    write_json(METRICS / "export.json", {k: round(v, 2) for k, v in bleu.items()})
+    write_json(METRICS / "export.json", headline_metrics(reference, verdicts))
     track_export(model_hash(CHECKPOINT))
+
+
+def _make_shortlist(
+    config: "ExportConfig", info: "CheckpointInfo", *, is_joint: bool
+) -> "Shortlist | None":
+    from pipeline.paths import IDS
+    from transformer.export.shortlist.choose import make_shortlist
+    from transformer.text.ids import load_ids
+
+    if config.shortlist is None or "int8" not in config.precisions:
+        return None
+    return make_shortlist(
+        load_ids(IDS).train,
+        config.shortlist,
+        source_vocab_size=info.source_vocab_size,
+        target_vocab_size=info.target_vocab_size,
+        special=info.target,
+        is_joint=is_joint,
+    )

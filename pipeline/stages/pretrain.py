@@ -18,18 +18,20 @@ def pretrain() -> None:
         typer.echo(f"Pretraining is switched off. -> {PRETRAINED}")
         return
 
-    from pipeline.training.fingerprint import pretraining_hash
+    from pipeline.training.fingerprint import fingerprint_pretraining
     from pipeline.training.resume import resumable
     from transformer.model.config import ModelConfig
+    from transformer.model.weights import model_weights
+    from transformer.monitoring.progress import ProgressBar
+    from transformer.monitoring.throughput import Meter
     from transformer.pretraining.reading import read_text
     from transformer.pretraining.store import save_pretrained
     from transformer.pretraining.tasks import make_task
     from transformer.text.ids import load_ids
     from transformer.text.tokenizer import TokenizerPair
-    from transformer.training.averaging import model_weights
-    from transformer.training.device import tune_process
-    from transformer.training.reporting import ProgressBar
-    from transformer.training.trainer import ALONE, Start, train_model
+    from transformer.training.device import choose_device, tune_process
+    from transformer.training.distributed import SINGLE_PROCESS
+    from transformer.training.trainer import Trainer
 
     model_config, clean = load_sections(("model", ModelConfig), ("clean", CleanConfig))
     ids, tokenizers = load_ids(IDS), TokenizerPair.load(TOKENIZER)
@@ -37,16 +39,13 @@ def pretrain() -> None:
     task = make_task(config, ids.meta, train, valid, model_config)
     tune_process(config.train.num_threads, is_deterministic=config.train.deterministic)
     files = [MONOLINGUAL / file for file in (config.text.source, config.text.target) if file]
-    name = pretraining_hash(config, model_config, clean, [IDS, TOKENIZER, *files])
-    with resumable(name, ALONE) as (resume, _):
-        result = train_model(
-            config.train,
-            model_config,
-            task.ids,
-            (ProgressBar(),),
-            resume,
-            start=Start(forward=task.forward),
-        )
+    training = fingerprint_pretraining(config, model_config, clean, [IDS, TOKENIZER, *files])
+    device = choose_device(config.train.device)
+    meter = Meter(model_config, task.ids, device, SINGLE_PROCESS, reporters=(ProgressBar(),))
+    with resumable(training, SINGLE_PROCESS) as (resume, _):
+        result = Trainer(
+            config.train, model_config, task.ids, meter, resume=resume, forward=task.forward
+        ).run()
         weights = {
             name: value
             for name, value in model_weights(result.model).items()

@@ -10,8 +10,8 @@ def tokenize() -> None:
     from transformer.files import atomic_folder
     from transformer.text.corpus import part_path, read_pairs
     from transformer.text.ids import write_ids
-    from transformer.text.tokenize_config import TokenizeConfig
     from transformer.text.tokenizer import TokenizerPair
+    from transformer.text.vocab_config import TokenizeConfig
 
     config = load_section("tokenize", TokenizeConfig)
     tokenizers = TokenizerPair.load(TOKENIZER)

@@ -17,7 +17,7 @@ def dvc_digest(path: Path) -> str:
     listing = [
         {"md5": dvc_digest(file), "relpath": file.relative_to(path).as_posix()}
         for file in path.rglob("*")
-        if file.is_file()
+        if file.is_file() and "__pycache__" not in file.parts  # as .dvcignore has it
     ]
     listing.sort(key=lambda entry: entry["relpath"])
     return f"{hashlib.md5(json.dumps(listing, sort_keys=True).encode()).hexdigest()}.dir"

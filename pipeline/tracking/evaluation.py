@@ -2,10 +2,10 @@
 
 import csv
 
+from pipeline.flattening import numbers
 from pipeline.params import read_params
 from pipeline.paths import MANIFEST, RAW, REPORTS
 from pipeline.tracking.digests import dvc_digest
-from pipeline.tracking.flattening import numbers
 from pipeline.tracking.runs import join_run, open_child
 from pipeline.tracking.tables import log_table
 from pipeline.tracking.tracker import DatasetInput, Tracker

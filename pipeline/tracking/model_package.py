@@ -114,8 +114,8 @@ def _signature(card: Card) -> Any:
         outputs=Schema([ColSpec("string", "translation"), ColSpec("double", "score")]),
         params=ParamSchema(
             [
-                ParamSpec("beam_size", "long", card.beam_size),
-                ParamSpec("length_penalty", "double", card.length_penalty),
+                ParamSpec("beam_size", "long", card.search.beam_size),
+                ParamSpec("length_penalty", "double", card.search.length_penalty),
             ]
         ),
     )

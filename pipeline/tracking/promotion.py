@@ -6,15 +6,15 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.tracking.backend import prepare_database
 from pipeline.tracking.model_package import NAME, TEST_TABLE, global_tracking_uri
-from pipeline.tracking.place import open_client, prepare_database
 from pipeline.tracking.registry import find_version, translator_hash
 from transformer.evaluation.scores import ScoreDifference, compare_bleu, score_bleu
 
 CHAMPION = "champion"
 
 
-class Side(NamedTuple):
+class TestedVersion(NamedTuple):
     """A version with its translations of its test set."""
 
     version: str
@@ -33,20 +33,22 @@ class Side(NamedTuple):
         return score_bleu(self.translations, self.references, bleu_tokenizer=self.bleu_tokenizer)
 
 
-class Contest(NamedTuple):
+class ChampionComparison(NamedTuple):
     """A version beside the champion."""
 
-    challenger: Side
-    champion: Side | None  # None: there is none yet
+    challenger: TestedVersion
+    champion: TestedVersion | None  # None: there is none yet
     difference: ScoreDifference | None  # the challenger's BLEU minus the champion's
 
     @property
-    def is_won(self) -> bool:
+    def is_better(self) -> bool:
         """Whether the challenger is better by more than chance: its whole interval is above 0."""
         return self.difference is None or self.difference.low > 0
 
 
-def hold_contest(client: Any, version: str | None, num_bootstrap: int, *, force: bool) -> Contest:
+def compare_with_champion(
+    client: Any, version: str | None, num_bootstrap: int, *, force: bool
+) -> ChampionComparison:
     """A version's translations of the test set against the champion's, by paired resamples.
 
     Args:
@@ -61,12 +63,12 @@ def hold_contest(client: Any, version: str | None, num_bootstrap: int, *, force:
     challenger = _load(client, _find_challenger(client, version))
     held = _find_champion(client)
     if held is None:
-        return Contest(challenger, None, None)
+        return ChampionComparison(challenger, None, None)
     champion = _load(client, held)
     problem = _find_obstacle(challenger, champion)
     if problem is not None:
         if force:
-            return Contest(challenger, champion, None)
+            return ChampionComparison(challenger, champion, None)
         raise ValueError(problem)
     difference = compare_bleu(
         challenger.translations,
@@ -75,33 +77,21 @@ def hold_contest(client: Any, version: str | None, num_bootstrap: int, *, force:
         bleu_tokenizer=champion.bleu_tokenizer,
         num_bootstrap=num_bootstrap,
     )
-    return Contest(challenger, champion, difference)
+    return ChampionComparison(challenger, champion, difference)
 
 
-def crown(client: Any, contest: Contest) -> None:
+def make_champion(client: Any, comparison: ChampionComparison) -> None:
     """Moves the alias, and notes on the version over whom it won."""
-    client.set_registered_model_alias(NAME, CHAMPION, contest.challenger.version)
-    if contest.champion is not None and contest.difference is not None:
-        gain = describe_difference(contest.difference)
-        won = f"{gain} BLEU over version {contest.champion.version}"
-        client.set_model_version_tag(NAME, contest.challenger.version, "promoted", won)
+    client.set_registered_model_alias(NAME, CHAMPION, comparison.challenger.version)
+    if comparison.champion is not None and comparison.difference is not None:
+        gain = describe_difference(comparison.difference)
+        won = f"{gain} BLEU over version {comparison.champion.version}"
+        client.set_model_version_tag(NAME, comparison.challenger.version, "promoted", won)
 
 
 def describe_difference(difference: ScoreDifference) -> str:
     """Such as `+0.52, 95 % in [+0.11, +0.94]`."""
     return f"{difference.value:+.2f}, 95 % in [{difference.low:+.2f}, {difference.high:+.2f}]"
-
-
-def open_registry() -> Any:
-    """MLflow's client.
-
-    Raises:
-        ValueError: the tracking server does not answer, or MLflow is not installed.
-    """
-    try:
-        return open_client()[0]
-    except Exception as error:  # MLflow, its database and the network raise anything
-        raise ValueError(f"MLflow can't be reached ({type(error).__name__}: {error})") from error
 
 
 def _find_challenger(client: Any, number: str | None) -> Any:
@@ -129,7 +119,7 @@ def _find_champion(client: Any) -> Any:
         return None
 
 
-def _load(client: Any, version: Any) -> Side:
+def _load(client: Any, version: Any) -> TestedVersion:
     from mlflow.artifacts import download_artifacts
 
     uri = f"models:/{NAME}/{version.version}/artifacts/{TEST_TABLE}"
@@ -137,7 +127,7 @@ def _load(client: Any, version: Any) -> Side:
         path = download_artifacts(artifact_uri=uri, dst_path=folder)
         with Path(path).open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
-    return Side(
+    return TestedVersion(
         str(version.version),
         dict(version.tags),
         [row["reference"] for row in rows],
@@ -145,7 +135,7 @@ def _load(client: Any, version: Any) -> Side:
     )
 
 
-def _find_obstacle(challenger: Side, champion: Side) -> str | None:
+def _find_obstacle(challenger: TestedVersion, champion: TestedVersion) -> str | None:
     sets = [
         f"{side.tags['corpus']} ({side.tags['test_sha256'][:12]})"
         for side in (challenger, champion)

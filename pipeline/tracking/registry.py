@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.paths import CLEAN, RAW, TRANSLATOR
+from pipeline.tracking.backend import backend_lock, prepare_database
 from pipeline.tracking.model_package import (
     NAME,
     TEST_TABLE,
@@ -15,7 +16,6 @@ from pipeline.tracking.model_package import (
     log_translator,
     write_test_table,
 )
-from pipeline.tracking.place import place_lock, prepare_database
 from pipeline.tracking.tracker import Tracker
 from transformer.files import read_json, sha256_file
 
@@ -47,7 +47,7 @@ def register_translator(tracker: Tracker, scores: Mapping[str, float]) -> str | 
         The version's number; None if MLflow has failed, or the test set is not here, without
         which nobody could compare it.
     """
-    with tracker.guard() as client, place_lock():
+    with tracker.guard() as client, backend_lock():
         if tracker.has_failed:
             return None
         digest = translator_hash()

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from pipeline.tracking.naming import model_params, name_run
-from pipeline.tracking.notes import take_note
-from pipeline.tracking.origin import origin_tags
-from pipeline.tracking.place import open_client, open_experiment
+from pipeline.tracking.backend import open_client, open_experiment
+from pipeline.tracking.pending_runs import take_pending_run
+from pipeline.tracking.provenance import provenance_tags
+from pipeline.tracking.run_names import model_params, name_run
 from pipeline.tracking.tracker import Tracker
 from pipeline.tracking.training_files import corpus_name, describe_training
 
@@ -38,7 +38,7 @@ def begin_run(run_id: str | None = None) -> Tracker:
                 "one",
                 stacklevel=2,
             )
-        return client, _create(client, artifacts, origin_tags())
+        return client, _create(client, artifacts, provenance_tags())
 
     tracker = Tracker(open_run)
     tracker.params(model_params())
@@ -61,9 +61,9 @@ def join_run(model_hash: str) -> Iterator[Tracker]:
         if found is not None:
             return client, found.info.run_id
         is_new = True
-        run_id = take_note(model_hash)  # of a training that lost its tracker on the way
+        run_id = take_pending_run(model_hash)  # of a training that lost its tracker on the way
         if run_id is None or not _exists(client, run_id):
-            run_id = _create(client, artifacts, origin_tags())
+            run_id = _create(client, artifacts, provenance_tags())
         client.set_tag(run_id, MODEL_HASH, model_hash)
         return client, run_id
 

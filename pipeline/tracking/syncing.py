@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 from pipeline.paths import CHECKPOINT, REPORTS, TRANSLATOR
+from pipeline.tracking.dvc_lock import LOCK, find_differences
 from pipeline.tracking.evaluation import describe_evaluation
-from pipeline.tracking.lock import LOCK, find_differences
+from pipeline.tracking.export import describe_translator
 from pipeline.tracking.runs import join_run
 from pipeline.tracking.tracker import Tracker
 from pipeline.tracking.training_files import describe_training
-from pipeline.tracking.translation import describe_translator
 from transformer.files import sha256_file
 from transformer.model.checkpoint import model_hash
 

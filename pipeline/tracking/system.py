@@ -1,4 +1,9 @@
-"""CPU, memory and GPU while training runs, under the names that MLflow's pages expect."""
+"""CPU, memory and GPU while training runs, under the names that MLflow's pages expect.
+
+MLflow's own monitors measure, when they are asked to between two steps. What its settings start,
+`SystemMetricsMonitor`, can't be asked: it is a thread that samples by the clock while the training
+computes, numbers its samples where the curves have steps, and writes past our tracker.
+"""
 
 import time
 from contextlib import suppress

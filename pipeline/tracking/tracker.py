@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.flattening import flatten
 from pipeline.tracking.digests import content_hash
-from pipeline.tracking.flattening import flatten
 
 # The tag that holds the hash of what was put into each folder of the artefacts.
 _FILES = "logged_files"

@@ -1,22 +1,22 @@
 """What training tells MLflow while it runs."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline.tracking.naming import model_params
-from pipeline.tracking.notes import note_run
-from pipeline.tracking.origin import device_tag
+from pipeline.tracking.pending_runs import keep_pending_run, read_run_id, write_run_id
+from pipeline.tracking.provenance import device_tag
+from pipeline.tracking.run_names import model_params
 from pipeline.tracking.runs import MODEL_HASH, begin_run
 from pipeline.tracking.system import SystemSampler
 from pipeline.tracking.tracker import Tracker
 from pipeline.tracking.training_files import describe_data, describe_outcome
-from transformer.files import read_json, write_json
+from transformer.monitoring.throughput import Speed
 from transformer.training.interruption import TrainingStopped
-from transformer.training.reporting import Speed, TrainRow, ValidRow
+from transformer.training.reporting import TrainRow, ValidRow
 
-_RUN_FILE, _RUN_ID = "mlflow_run.json", "run_id"
+_RUN_FILE = "mlflow_run.json"
 
 
 class TrackingReporter:
@@ -38,9 +38,10 @@ class TrackingReporter:
 
     def on_start(self, num_steps: int, num_parameters: int, step: int) -> None:
         """Opens the run, and logs the size of the undertaking."""
-        tracker = self._tracker = begin_run(self._noted_run())
+        begun = read_run_id(self._folder / _RUN_FILE) if self._folder is not None else None
+        tracker = self._tracker = begin_run(begun)
         if self._folder is not None and tracker.run_id:
-            write_json(self._folder / _RUN_FILE, {_RUN_ID: tracker.run_id})
+            write_run_id(self._folder / _RUN_FILE, tracker.run_id)
         with tracker.guard():
             if not tracker.has_failed:
                 self._system = SystemSampler()
@@ -80,19 +81,12 @@ class TrackingReporter:
             self._tracker.tags({MODEL_HASH: model_hash})
             describe_outcome(self._tracker)
             if self._tracker.has_failed and self._tracker.run_id:
-                note_run(model_hash, self._tracker.run_id)
+                keep_pending_run(model_hash, self._tracker.run_id)
 
     def finish(self, status: str) -> None:
         """Ends the run, if it has begun: FINISHED, FAILED or KILLED."""
         if self._tracker is not None:
             self._tracker.finish(status)
-
-    def _noted_run(self) -> str | None:
-        if self._folder is None:
-            return None
-        with suppress(OSError, ValueError, KeyError, TypeError):  # none yet, or damaged
-            return str(read_json(self._folder / _RUN_FILE)[_RUN_ID])
-        return None
 
 
 @contextmanager

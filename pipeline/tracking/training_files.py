@@ -2,13 +2,13 @@
 
 import csv
 import json
+import tempfile
 from pathlib import Path
 
+from pipeline.flattening import numbers
 from pipeline.paths import CLEAN, IDS, MANIFEST, PRETRAINED, RAW, REPORTS
-from pipeline.tracking.curves import log_picture
 from pipeline.tracking.digests import dvc_digest
-from pipeline.tracking.flattening import numbers
-from pipeline.tracking.naming import model_params, name_run
+from pipeline.tracking.run_names import model_params, name_run
 from pipeline.tracking.tables import log_table
 from pipeline.tracking.tracker import DatasetInput, Tracker
 from transformer.files import read_json
@@ -54,7 +54,18 @@ def describe_training(tracker: Tracker) -> None:
 
 def draw_curves(tracker: Tracker) -> None:
     """A picture of the curves. Left to the stages after `train`, which load what draws anyway."""
-    log_picture(tracker, name_run(), TRAIN_CURVE, VALID_CURVE)
+    texts = [
+        path.read_text(encoding="utf-8") for path in (TRAIN_CURVE, VALID_CURVE) if path.exists()
+    ]
+    if tracker.has_failed or not texts:
+        return
+    from pipeline.experiments.curves import Training, draw_trainings, parse_curves
+
+    curves = {key: curve for text in texts for key, curve in parse_curves(text).items()}
+    with tempfile.TemporaryDirectory() as folder:
+        picture = Path(folder) / "curves.png"
+        draw_trainings([Training(name_run(), curves)], picture)
+        tracker.files("curves", [picture])
 
 
 def describe_outcome(tracker: Tracker) -> None:

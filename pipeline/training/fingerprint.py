@@ -4,28 +4,38 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
-
-from ruamel.yaml import YAML
+from typing import Any, Literal, NamedTuple
 
 from pipeline.paths import PRETRAINED
+from pipeline.repository import ROOT, code_files
 from transformer.files import sha256_file
 from transformer.model.config import ModelConfig
 from transformer.pretraining.config import Pretraining
 from transformer.text.clean_config import CleanConfig
 from transformer.training.config import TrainConfig
 
-_ROOT = Path(__file__).parents[1]
+# Raise it where a saved state holds something else than before, or where training computes
+# something else from the same params and data: states of before are not gone on from then.
+FORMAT = 1
 # Params that change no weight and no row, but for the order in which numbers are summed.
 _WITHOUT_EFFECT = {"save_every_seconds", "num_processes", "num_threads"}
 _HASH_CHARACTERS = 16
 
 
-def training_hash(config: TrainConfig, model_config: ModelConfig, ids: Path) -> str:
-    """A name for one training: equal only where the outcome is to be equal, but for rounding.
+class Fingerprint(NamedTuple):
+    """What a training is known by.
 
-    It covers params, the bytes of the ids, code, and what else the last bits of a product depend
-    on; not how many processes and threads sum up the same numbers, which may change on the way.
+    The name is equal only where the outcome is to be equal, but for rounding. It covers params, the
+    bytes of the data, `FORMAT`, and what else the last bits of a product depend on; not how many
+    processes and threads sum up the same numbers, which may change on the way, as the code may.
+    """
+
+    name: str
+    code: Mapping[str, str]  # the SHA-256 of each file that the stage depends on, by its path
+
+
+def fingerprint_training(config: TrainConfig, model_config: ModelConfig, ids: Path) -> Fingerprint:
+    """Of one training.
 
     Args:
         config: the section `train`.
@@ -34,13 +44,13 @@ def training_hash(config: TrainConfig, model_config: ModelConfig, ids: Path) -> 
             are those of the stage `pretrain`.
     """
     data = [ids] if config.initialize_from is None else [ids, PRETRAINED]
-    return _hash("train", config, {"model": model_config.model_dump()}, data)
+    return _fingerprint("train", config, {"model": model_config.model_dump()}, data)
 
 
-def pretraining_hash(
+def fingerprint_pretraining(
     config: Pretraining, model_config: ModelConfig, clean: CleanConfig, data: Iterable[Path]
-) -> str:
-    """A name for one pretraining, as `training_hash`.
+) -> Fingerprint:
+    """Of one pretraining.
 
     Args:
         config: the section `pretrain`, switched on.
@@ -53,29 +63,23 @@ def pretraining_hash(
         "model": model_config.model_dump(),
         "clean": clean.model_dump(),
     }
-    return _hash("pretrain", config.train, params, data)
+    return _fingerprint("pretrain", config.train, params, data)
 
 
-def code_files(stage: Literal["train", "pretrain"]) -> list[Path]:
-    """The Python files that a stage depends on by `dvc.yaml`, relative to that file's folder."""
-    stages = YAML(typ="safe", pure=True).load(_ROOT / "dvc.yaml")["stages"]
-    files: set[Path] = set()
-    for name in stages[stage]["deps"]:
-        path = _ROOT / name
-        if path.suffix == ".py":
-            files.add(path)
-        elif name.startswith(("pipeline/", "transformer/")):
-            files.update(path.rglob("*.py"))
-    return sorted(file.relative_to(_ROOT) for file in files)
+def list_changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The files that were edited, added or removed between two fingerprints' code."""
+    return sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
 
 
-def _hash(
+def _fingerprint(
     stage: Literal["train", "pretrain"],
     config: TrainConfig,
     params: Mapping[str, Any],
     data: Iterable[Path],
-) -> str:
+) -> Fingerprint:
     facts = {
+        "format": FORMAT,
+        "stage": stage,
         "train": config.model_dump(exclude=_WITHOUT_EFFECT),
         "params": params,
         "data": {
@@ -83,11 +87,11 @@ def _hash(
             for place in data
             for path in sorted([place] if place.is_file() else place.glob("*"))
         },
-        "code": {file.as_posix(): sha256_file(_ROOT / file) for file in code_files(stage)},
         "machine": _machine(config.device),
     }
-    text = json.dumps(facts, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARACTERS]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    code = {file.as_posix(): sha256_file(ROOT / file) for file in code_files(stage)}
+    return Fingerprint(digest[:_HASH_CHARACTERS], code)
 
 
 def _machine(device_name: str) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
-from pipeline.checkout import main_checkout
-from transformer.training.reporting import Speed, TrainRow, ValidRow
+from pipeline.repository import main_checkout
+from transformer.monitoring.throughput import Speed
+from transformer.training.reporting import TrainRow, ValidRow
 
 # In the main checkout, since an experiment's copy under .dvc/tmp/exps is gone after it.
 LOGS = Path("logs")

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,19 +11,21 @@ from typing import NamedTuple
 import torch
 import typer
 
-from pipeline.checkout import main_checkout
+from pipeline.repository import main_checkout
+from pipeline.training.fingerprint import Fingerprint, list_changed
 from pipeline.training.launcher import is_orphan
 from pipeline.training.resume_folder import InUseElsewhereError, hold_folder
 from pipeline.training.stop_signals import StopSignals
-from transformer.training.capture import SavedState
 from transformer.training.distributed import Ranks
-from transformer.training.interruption import TrainingStopped
+from transformer.training.interruption import Resume, TrainingStopped
+from transformer.training.state import SavedState
 from transformer.training.state_store import StateStore
-from transformer.training.trainer import Resume
 
 # Ignored by git and DVC, and outside the stage's outs, which DVC deletes before the stage runs.
 # In the main checkout, since an experiment's copy under .dvc/tmp/exps is gone after a kill.
 STATES = Path(".state/train")
+# Among the values of a state: the files that computed it.
+_CODE = "code"
 
 
 class Resumable(NamedTuple):
@@ -34,7 +36,7 @@ class Resumable(NamedTuple):
 
 
 @contextmanager
-def resumable(name: str, ranks: Ranks) -> Iterator[Resumable]:
+def resumable(training: Fingerprint, ranks: Ranks) -> Iterator[Resumable]:
     """Finds what an earlier process left of the same training, and keeps what this one leaves.
 
     TERM and Ctrl-C let the present step end, save, and leave with 143 or 130; a second one ends
@@ -43,28 +45,28 @@ def resumable(name: str, ranks: Ranks) -> Iterator[Resumable]:
     launcher.
 
     Args:
-        name: of the training, as `pipeline.training.fingerprint` makes it.
+        training: which one it is.
         ranks: the processes that train.
 
     Raises:
         ValueError: the same training is running here already, or the ranks' trainings differ.
     """
     parent = os.getppid()
-    ranks.require_same(name, "params, data, code, versions or kinds of processor")
+    ranks.require_same(repr(training), "params, data, code, versions or kinds of processor")
     with StopSignals() as stop, ExitStack() as stack:
 
         def is_stop_requested() -> bool:
             return stop.is_requested() or is_orphan(parent)
 
         saver, handed = None, Resumable(Resume(is_stop_requested=is_stop_requested), None)
-        folder = main_checkout() / STATES / name
+        folder = main_checkout() / STATES / training.name
         if ranks.is_first:
             try:
                 stack.enter_context(hold_folder(folder))
             except InUseElsewhereError as error:
                 _tell(f"warning: {error}; this one starts at the beginning, and can't be resumed")
             else:
-                saver = _Saver(folder, ranks.world_size)
+                saver = _Saver(folder, training.code, ranks.world_size)
                 stack.callback(saver.flush)  # before another process may have the folder
                 resume = Resume(saver.load, saver.save, is_stop_requested, saver.flush)
                 handed = Resumable(resume, folder)
@@ -93,8 +95,9 @@ class _Saver:
     those of a large model take seconds.
     """
 
-    def __init__(self, folder: Path, num_processes: int) -> None:
+    def __init__(self, folder: Path, code: Mapping[str, str], num_processes: int) -> None:
         self._store = StateStore(folder)
+        self._folder, self._code = folder, code
         self._sums = {"processes": num_processes, "threads of each": torch.get_num_threads()}
         self.step = 0  # of the newest state that is written
         self._writer = ThreadPoolExecutor(1, "saver")
@@ -111,6 +114,12 @@ class _Saver:
             return None
         self.step = found.saved.step
         _tell(f"Going on from step {self.step}, saved as {found.path}")
+        if changed := list_changed(found.saved.values[_CODE], self._code):
+            _tell(
+                f"warning: code has changed since that state was saved: {', '.join(changed)}; "
+                "what follows is computed by the code as it is now. Where that matters, delete "
+                f"{self._folder} and train from the beginning"
+            )
         for what, number in self._sums.items():
             if found.saved.values.get(what, number) != number:
                 before = found.saved.values[what]
@@ -134,7 +143,8 @@ class _Saver:
     def _write(self, saved: SavedState) -> None:
         """Where that fails, as on a full disk, training goes on with a warning."""
         try:
-            self._store.save(saved._replace(values={**saved.values, **self._sums}))
+            beside = {_CODE: self._code, **self._sums}
+            self._store.save(saved._replace(values={**saved.values, **beside}))
             self.step = saved.step
         except OSError as error:
             _tell(f"warning: step {saved.step} can't be saved ({error}); a kill now costs more")

@@ -1,5 +1,7 @@
 """A training that begins with the weights of the stage `pretrain`."""
 
+from collections.abc import Callable
+
 import typer
 
 from pipeline.paths import PRETRAINED
@@ -7,10 +9,9 @@ from transformer.model.transformer import Transformer
 from transformer.pretraining.initialize import describe_taken, take_weights
 from transformer.pretraining.store import load_pretrained
 from transformer.text.ids import IdsMeta
-from transformer.training.trainer import Start
 
 
-def start_from_pretrained(meta: IdsMeta, is_told: bool) -> Start:
+def start_from_pretrained(meta: IdsMeta, is_told: bool) -> Callable[[Transformer], None]:
     """Takes what fits of the pretrained weights; if `is_told`, prints what was taken and what not.
 
     Raises:
@@ -24,4 +25,4 @@ def start_from_pretrained(meta: IdsMeta, is_told: bool) -> Start:
         if is_told:
             typer.echo(f"Weights from {PRETRAINED}:\n{describe_taken(report)}")
 
-    return Start(initialize=initialize)
+    return initialize

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks.harness.rounds import Measurement, Variant
-from transformer.search.beam import SpecialIds
+from transformer.text.special_tokens import SpecialIds
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -20,7 +20,7 @@ def _one_thread():
 
 @pytest.fixture(scope="session")
 def special():
-    return SpecialIds(pad=0, bos=2, eos=3)
+    return SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
 
 
 @pytest.fixture(scope="session")

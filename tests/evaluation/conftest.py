@@ -3,14 +3,14 @@
 import pytest
 import torch
 
-from transformer.search.beam import SpecialIds
+from transformer.text.special_tokens import SpecialIds
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 
 
 @pytest.fixture(scope="session")
 def special():
-    return SpecialIds(pad=PAD, bos=BOS, eos=EOS)
+    return SpecialIds(pad_id=PAD, unk_id=UNK, bos_id=BOS, eos_id=EOS)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,5 +1,7 @@
 """Scores of corpora small enough to know."""
 
+import json
+
 import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
 
@@ -65,9 +67,10 @@ def test_the_interval_is_sacrebleu_s(name, metric):
     expected = metric.corpus_score(HYPOTHESES, [REFERENCES], n_bootstrap=100)
     ours = getattr(score(HYPOTHESES, REFERENCES), name)
     assert ours.value == expected.score
-    assert (ours.low + ours.high) / 2 == pytest.approx(expected._mean, rel=1e-5)
-    assert (ours.high - ours.low) / 2 == pytest.approx(expected._ci, rel=1e-5)
     assert ours.signature == str(metric.get_signature())
+    told = json.loads(expected.format(width=6, signature=ours.signature, is_json=True))
+    assert (ours.low + ours.high) / 2 == pytest.approx(told["confidence_mean"], rel=1e-5)
+    assert (ours.high - ours.low) / 2 == pytest.approx(told["confidence_var"], rel=1e-5)
 
 
 def test_empty_references_are_scored():

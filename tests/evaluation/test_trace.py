@@ -20,25 +20,17 @@ def steps(model, special):
     return trace_greedy(model, SOURCE, max_length=12, num_candidates=4, special=special)
 
 
-def test_it_takes_the_tokens_of_greedy_search(model, special, steps):
-    found = search(
-        model,
-        torch.tensor([SOURCE]),
-        torch.ones(1, len(SOURCE), dtype=torch.bool),
-        beam_size=1,
-        length_penalty=0.0,
-        patience=1.0,
-        max_lengths=torch.tensor([12]),
-        num_best=1,
-        special=special,
-    )
+def test_it_takes_the_tokens_of_greedy_search(model, make_options, special, steps):
+    options = make_options(beam_size=1, max_length_factor=0.0, max_length_extra=12)
+    mask = torch.ones(1, len(SOURCE), dtype=torch.bool)
+    found = search(model, torch.tensor([SOURCE]), mask, options, special)
     tokens = found.target[0, 0, : int(found.lengths)].tolist()
     assert [step.token for step in steps] == tokens
     assert len(tokens) > 1
 
 
 def test_candidates_have_the_probabilities_of_the_whole_forward_pass(model, special, steps):
-    taken = [special.bos, *(step.token for step in steps[:-1])]
+    taken = [special.bos_id, *(step.token for step in steps[:-1])]
     logits = model(torch.tensor([SOURCE]), None, torch.tensor([taken]))[0]  # [T, V]
     for step, row in zip(steps, logits.softmax(-1), strict=True):
         best = row.topk(4)
@@ -48,7 +40,7 @@ def test_candidates_have_the_probabilities_of_the_whole_forward_pass(model, spec
 
 
 def test_attention_is_that_of_the_last_layer(model, special, steps):
-    taken = [special.bos, *(step.token for step in steps[:-1])]
+    taken = [special.bos_id, *(step.token for step in steps[:-1])]
     expected = cross_attention(model, SOURCE, taken)[-1]
     torch.testing.assert_close(torch.tensor([step.attention for step in steps]), expected)
 

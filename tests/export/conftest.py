@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from transformer.search.beam import SpecialIds
+from transformer.text.special_tokens import SpecialIds
 
-# Where a tokenizer fitted in this project has them; 1 is the unknown mark.
+# Where a tokenizer fitted in this project has them; 1 is the unknown token.
 PAD, BOS, EOS = 0, 2, 3
-SPECIAL = SpecialIds(pad=PAD, bos=BOS, eos=EOS)
+SPECIAL = SpecialIds(pad_id=PAD, unk_id=1, bos_id=BOS, eos_id=EOS)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -36,7 +36,7 @@ def open_graph(graph):
     options.log_severity_level = 3
     options.intra_op_num_threads = 1
     providers = ["CPUExecutionProvider"]
-    return onnxruntime.InferenceSession(serialize(graph), options, providers=providers)
+    return onnxruntime.InferenceSession(serialize(graph.model), options, providers=providers)
 
 
 @pytest.fixture(scope="session")

@@ -12,11 +12,10 @@ import pytest
 import torch
 
 from transformer.export.graph import INPUTS, OUTPUTS, build_graphs, serialize
-from transformer.export.verification.runtime import run_graph
-from transformer.search.beam import SpecialIds
 from transformer.search.decode import search
+from transformer.text.special_tokens import SpecialIds
 
-SPECIAL = SpecialIds(pad=0, bos=2, eos=3)
+SPECIAL = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
 ROWS = [
     [4, 5, 6, 7, 3],
     [8, 3],
@@ -36,38 +35,26 @@ def copied_rows():
     return [[*generator.integers(4, 20, 5).tolist(), 3] for _ in range(40)]
 
 
-def by_pytorch(
-    model, rows=ROWS, limits=LIMITS, beam_size=4, num_best=1, length_penalty=0.6, patience=2.0
-):
-    width = max(1, *map(len, rows))
-    source = torch.tensor([[*row, *[0] * (width - len(row))] for row in rows])
-    result = search(
-        model,
-        source,
-        source != 0,
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-        patience=patience,
-        max_lengths=torch.tensor(limits),
-        num_best=num_best,
-        special=SPECIAL,
-    )
-    return [tensor.numpy() for tensor in result]
+@pytest.fixture
+def by_pytorch(make_options):
+    def run(model, rows=ROWS, limits=LIMITS, patience=2.0, **options):
+        width = max(1, *map(len, rows))
+        source = torch.tensor([[*row, *[0] * (width - len(row))] for row in rows])
+        options = make_options(patience=patience, max_positions=MAX_POSITIONS, **options)
+        result = search(model, source, source != 0, options, SPECIAL, torch.tensor(limits))
+        return [tensor.numpy() for tensor in result]
+
+    return run
 
 
-def by_graph(
-    session, rows=ROWS, limits=LIMITS, beam_size=4, num_best=1, length_penalty=0.6, patience=2.0
-):
-    return run_graph(
-        session,
-        rows,
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-        patience=patience,
-        max_lengths=limits,
-        num_best=num_best,
-        source_pad=0,
-    )
+@pytest.fixture
+def by_graph(make_options):
+    def run(session, rows=ROWS, limits=LIMITS, patience=2.0, **options):
+        options = make_options(patience=patience, **options)
+        inputs = options.graph_inputs(rows, 0) | {"max_length": np.array(limits)}
+        return session.run(None, inputs)
+
+    return run
 
 
 def assert_same(found, expected):
@@ -80,7 +67,7 @@ def assert_same(found, expected):
 
 @pytest.mark.parametrize("attention", ["fused", "portable"])
 @pytest.mark.parametrize("beam_size", range(1, 6))
-def test_graph_translates_as_pytorch(request, model, attention, beam_size):
+def test_graph_translates_as_pytorch(request, model, attention, beam_size, by_graph, by_pytorch):
     session = request.getfixturevalue(attention)
     assert len(ROWS[-1]) == MAX_POSITIONS == model.config.max_positions
     for num_best in {1, beam_size // 2 + 1, beam_size}:
@@ -95,7 +82,9 @@ def test_graph_translates_as_pytorch(request, model, attention, beam_size):
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_trained_model_of_another_shape_translates_as_pytorch(shared_model, shared, beam_size):
+def test_trained_model_of_another_shape_translates_as_pytorch(
+    shared_model, shared, beam_size, by_graph, by_pytorch
+):
     rows = copied_rows()
     settings = {"rows": rows, "limits": [20] * 40, "beam_size": beam_size, "length_penalty": 1.0}
     found = by_graph(shared, **settings)
@@ -105,7 +94,9 @@ def test_trained_model_of_another_shape_translates_as_pytorch(shared_model, shar
 
 
 @pytest.mark.parametrize("attention", ["fused", "portable"])
-def test_a_norm_by_the_unbiased_deviation_translates_as_pytorch(model_maker, opener, attention):
+def test_a_norm_by_the_unbiased_deviation_translates_as_pytorch(
+    model_maker, opener, attention, by_graph, by_pytorch
+):
     model = model_maker(
         target_vocab_size=14, with_biases=True, max_positions=24,
         num_decoder_layers=1, layer_norm_variant="unbiased", norm_epsilon=1e-2,
@@ -118,13 +109,15 @@ def test_a_norm_by_the_unbiased_deviation_translates_as_pytorch(model_maker, ope
         assert_same(by_graph(session, beam_size=beam_size), by_pytorch(model, beam_size=beam_size))
 
 
-def test_beams_beyond_the_vocabulary_work(model, fused):
+def test_beams_beyond_the_vocabulary_work(model, fused, by_graph, by_pytorch):
     settings = {"beam_size": 20, "num_best": 15, "rows": ROWS[:2], "limits": [3, 2]}
     assert_same(by_graph(fused, **settings), by_pytorch(model, **settings))
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_half_precision_translates_as_pytorch(shared_model, shared_graphs, opener, beam_size):
+def test_half_precision_translates_as_pytorch(
+    shared_model, shared_graphs, opener, beam_size, by_graph, by_pytorch
+):
     """In float32 scores; a CPU computes it by casts."""
     rows = copied_rows()
     settings = {"rows": rows, "limits": [20] * 40, "beam_size": beam_size, "length_penalty": 1.0}
@@ -135,8 +128,8 @@ def test_half_precision_translates_as_pytorch(shared_model, shared_graphs, opene
     assert np.mean((found[0] == expected[0]).all(axis=(1, 2))) > 0.9
 
 
-def test_a_row_that_outlives_all_others_is_answered_as_alone(fused):
-    """Each phase of the search ends with fewer rows than it began with."""
+def test_a_row_that_outlives_all_others_is_answered_as_alone(fused, by_graph):
+    """Each round of the search ends with fewer rows than it began with."""
     limits = [1, 2, 3, 4, 6, 9, 12, 24]
     together = by_graph(fused, [ROWS[0]] * 8, limits, num_best=2)
     for row, limit in enumerate(limits):
@@ -148,7 +141,7 @@ def test_a_row_that_outlives_all_others_is_answered_as_alone(fused):
 
 @pytest.mark.parametrize("attention", ["fused", "portable"])
 @pytest.mark.parametrize("beam_size", [1, 4])  # one row with one beam takes the greedy loop
-def test_batch_equals_one_by_one(request, attention, beam_size):
+def test_batch_equals_one_by_one(request, attention, beam_size, by_graph):
     session = request.getfixturevalue(attention)
     settings = {"beam_size": beam_size, "num_best": min(3, beam_size)}
     together = by_graph(session, **settings)
@@ -160,13 +153,13 @@ def test_batch_equals_one_by_one(request, attention, beam_size):
         np.testing.assert_array_equal(together[2][row], lengths[0])
 
 
-def test_hundreds_of_rows_work(fused, model):
+def test_hundreds_of_rows_work(fused, model, by_graph):
     rows, limits = ROWS * 60, LIMITS * 60
     few, many = by_graph(fused), by_graph(fused, rows, limits)
     np.testing.assert_array_equal(many[0], np.tile(few[0], (60, 1, 1)))
 
 
-def test_padding_alone_gives_empty_answers(fused):
+def test_padding_alone_gives_empty_answers(fused, by_graph):
     target, scores, lengths = by_graph(fused, [[], []], [5, 5], num_best=2)
     assert target.shape == (2, 2, 0)
     assert lengths.tolist() == [[0, 0], [0, 0]]
@@ -174,16 +167,16 @@ def test_padding_alone_gives_empty_answers(fused):
 
 
 def test_interface_is_as_documented(fused_graph):
-    assert [value.name for value in fused_graph.graph.input] == INPUTS
-    assert [value.name for value in fused_graph.graph.output] == OUTPUTS
-    names = [graph.name for graph in graphs_within(fused_graph.graph)]
-    assert names == ["translator", "beam", "phase", "step", "greedy", "greedy_step"]
+    assert [value.name for value in fused_graph.model.graph.input] == INPUTS
+    assert [value.name for value in fused_graph.model.graph.output] == OUTPUTS
+    names = [graph.name for graph in graphs_within(fused_graph.model.graph)]
+    assert names == ["translator", "beam", "round", "step", "greedy", "greedy_step"]
 
 
 def test_portable_form_has_standard_operators_only(portable_graph, portable_graphs):
-    assert [(one.domain, one.version) for one in portable_graph.opset_import] == [("", 20)]
-    for model in portable_graphs.values():
-        domains = {node.domain for graph in graphs_within(model.graph) for node in graph.node}
+    assert [(one.domain, one.version) for one in portable_graph.model.opset_import] == [("", 20)]
+    for built in portable_graphs.values():
+        domains = {node.domain for graph in graphs_within(built.model.graph) for node in graph.node}
         assert domains == {""}
 
 
@@ -198,9 +191,9 @@ def graphs_within(graph):
 
 
 def test_names_are_used_once(fused_graphs):
-    for model in fused_graphs.values():
+    for built in fused_graphs.values():
         every = []
-        for graph in graphs_within(model.graph):
+        for graph in graphs_within(built.model.graph):
             every += [value.name for value in (*graph.input, *graph.initializer)]
             every += [name for node in graph.node for name in node.output if name]
         assert len(every) == len(set(every))
@@ -208,9 +201,9 @@ def test_names_are_used_once(fused_graphs):
 
 def test_a_step_reads_its_weights_from_the_graph_around_it(shared_graphs):
     """Only from there does onnxruntime pack them ahead of time."""
-    for model in shared_graphs.values():
-        _, _, phase, step, greedy, greedy_step = graphs_within(model.graph)
-        for outer, inner in ((phase, step), (greedy, greedy_step)):
+    for built in shared_graphs.values():
+        _, _, around, step, greedy, greedy_step = graphs_within(built.model.graph)
+        for outer, inner in ((around, step), (greedy, greedy_step)):
             assert not inner.initializer
             near = {name for node in outer.node for name in node.output}
             products = [node for node in inner.node if "MatMul" in node.op_type]
@@ -219,7 +212,7 @@ def test_a_step_reads_its_weights_from_the_graph_around_it(shared_graphs):
 
 
 def test_what_no_step_changes_is_computed_before_them(fused_graph):
-    graphs = {graph.name: graph for graph in graphs_within(fused_graph.graph)}
+    graphs = {graph.name: graph for graph in graphs_within(fused_graph.model.graph)}
     for name in ("step", "greedy_step"):
         carried = {value.name for value in graphs[name].input}
         for node in graphs[name].node:
@@ -231,13 +224,13 @@ def test_weights_are_stored_once(shared_model, shared_graph, model, fused_graph)
     for one, graph in ((shared_model, shared_graph), (model, fused_graph)):
         buffers = sum(buffer.numel() for buffer in one.buffers())
         weights = 4 * (one.num_parameters() + buffers)
-        assert 0 < len(serialize(graph)) - weights < 80_000
-    shapes = [list(tensor.dims) for tensor in shared_graph.graph.initializer]
+        assert 0 < len(serialize(graph.model)) - weights < 80_000
+    shapes = [list(tensor.dims) for tensor in shared_graph.model.graph.initializer]
     assert shapes.count([400, 64]) == 1
 
 
 def test_bytes_hold_no_paths(fused_graph):
-    content = serialize(fused_graph)
+    content = serialize(fused_graph.model)
     assert b".py" not in content
     assert str(Path.home()).encode() not in content
     assert str(Path.cwd()).encode() not in content
@@ -250,8 +243,8 @@ def test_another_process_in_another_folder_writes_the_same_bytes(
     (tmp_path / "config.json").write_text(model.config.model_dump_json())
     code = """
 import hashlib, torch
-from transformer.search.beam import SpecialIds
-from transformer.export.graph import build_graphs, serialise
+from transformer.text.special_tokens import SpecialIds
+from transformer.export.graph import build_graphs, serialize
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 
@@ -260,12 +253,12 @@ model.load_state_dict(torch.load("weights.pt", weights_only=True))
 graphs = build_graphs(
     model.eval(),
     source_pad=0,
-    special=SpecialIds(0, 2, 3),
+    special=SpecialIds(0, 1, 2, 3),
     attention="fused",
     precisions=["float32", "int8", "float16"],
 )
 for graph in graphs.values():
-    print(hashlib.sha256(serialise(graph)).hexdigest())
+    print(hashlib.sha256(serialize(graph.model)).hexdigest())
 """
     environment = os.environ | {
         "PYTHONHASHSEED": "7",
@@ -280,5 +273,7 @@ for graph in graphs.values():
         text=True,
         check=True,
     )
-    expected = [hashlib.sha256(serialize(graph)).hexdigest() for graph in fused_graphs.values()]
+    expected = [
+        hashlib.sha256(serialize(graph.model)).hexdigest() for graph in fused_graphs.values()
+    ]
     assert done.stdout.splitlines() == expected  # the exporter says nothing of its own

@@ -32,10 +32,10 @@ def compare(clone, *names: str) -> dict:
     return json.loads(clone.pipeline("compare", "--json", *names).stdout)
 
 
-def fates(clone, *changes: str) -> dict[str, str]:
+def statuses(clone, *changes: str) -> dict[str, str]:
     options = [part for change in changes for part in ("-S", change)]
     told = json.loads(clone.pipeline("affected", "--json", *options).stdout)
-    return {stage["stage"]: stage["fate"] for stage in told["stages"]}
+    return {stage["stage"]: stage["status"] for stage in told["stages"]}
 
 
 def runs_by_rate(clone) -> dict[str, object]:
@@ -106,14 +106,14 @@ def test_affected_foretells_what_runs_and_changes_nothing(tried):
     before = tried.run("git", "status", "--porcelain").stdout, tried.read("params.yaml")
     upstream = dict.fromkeys(("download", "clean", "vocab", "tokenize", "pretrain"), "unchanged")
     later = {"evaluate": "may run", "export": "may run"}
-    assert fates(tried, "train.seed=9") == upstream | {"train": "runs"} | later
+    assert statuses(tried, "train.seed=9") == upstream | {"train": "runs"} | later
     # The experiment ran it; all that it wrote is in DVC's cache.
     restored = dict.fromkeys(("train", "evaluate", "export"), "restored")
-    assert fates(tried, FASTER) == upstream | restored
-    assert fates(tried, "train.seed=1") == upstream | dict.fromkeys(restored, "unchanged")
-    both = fates(tried, "train.seed=9", "export.max_bleu_loss=9")
+    assert statuses(tried, FASTER) == upstream | restored
+    assert statuses(tried, "train.seed=1") == upstream | dict.fromkeys(restored, "unchanged")
+    both = statuses(tried, "train.seed=9", "export.max_bleu_loss=9")
     assert (both["evaluate"], both["export"]) == ("may run", "runs")
-    assert set(fates(tried, "corpus.seed=4").values()) == {"runs", "may run"}
+    assert set(statuses(tried, "corpus.seed=4").values()) == {"runs", "may run"}
 
     done = tried.pipeline("affected", "-S", "train.lr=1", check=False)
     assert "Could not override 'train.lr'" in done.stderr
@@ -127,14 +127,14 @@ def test_affected_foretells_what_runs_and_changes_nothing(tried):
     [("beam_size: 2", "search.beam_size=3"), ("max_grad_norm: 1.0", "train.max_grad_norm=2.0")],
 )
 def test_affected_agrees_with_dvc(tried, params, line, change):
-    foretold = fates(tried, change)
+    foretold = statuses(tried, change)
     text = params.read_text()
     params.write_text(text.replace(line, change.split(".", 1)[1].replace("=", ": ")))
     assert params.read_text() != text
     printed = tried.dvc("repro", "--dry").stdout
     # A dry run takes outputs to be as they are, so it passes over what may run.
-    for stage, fate in foretold.items():
-        assert (f"Running stage '{stage}'" in printed) == (fate == "runs"), stage
+    for stage, status in foretold.items():
+        assert (f"Running stage '{stage}'" in printed) == (status == "runs"), stage
 
 
 def test_metrics_fit_a_screen(tried):

@@ -158,13 +158,7 @@ def test_a_long_text_is_split_at_sentence_ends(run):
 
 
 def test_a_translation_cut_at_its_limit_is_told(run, make_translator):
-    search = {
-        "beam_size": 4,
-        "length_penalty": 1.0,
-        "patience": None,
-        "max_length_factor": 0.5,
-        "max_length_extra": 0,
-    }
+    search = {"max_length_factor": 0.25, "max_length_extra": 1}
     done = run("un deux trois", model=make_translator("short", search=search))
     assert done.stdout == b"UN DEUX\n"
     assert done.stderr == b"warning: sentence 1: cut at the length limit\n"

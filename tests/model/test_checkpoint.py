@@ -15,10 +15,9 @@ from transformer.text.special_tokens import SpecialIds
 
 
 @pytest.fixture
-def info(model_config):
-    return CheckpointInfo(
-        model_config, 20, 20, SpecialIds(0, 1, 2, 3), SpecialIds(0, 1, 2, 3), "f0"
-    )
+def info(model_maker):
+    config = model_maker(d_model=32, tie_embeddings="all").config
+    return CheckpointInfo(config, 20, 20, SpecialIds(0, 1, 2, 3), SpecialIds(0, 1, 2, 3), "f0")
 
 
 @pytest.fixture

@@ -120,7 +120,7 @@ class Notebook:
             if mask is not None:
                 scores = scores.masked_fill(~mask.reshape(-1, *mask.shape[-2:]), hidden)
             heads.append(F.softmax(scores, dim=-1) @ v[..., columns])
-        output = ours.output if output is None else output
+        output = ours.out_proj if output is None else output
         return torch.cat(heads, dim=-1) @ output.weight.T + output.bias
 
     def feed_forward(self, layer, x: Tensor) -> Tensor:

@@ -60,7 +60,7 @@ def copy_layer(ours, theirs) -> None:
     for mine, other in pairs:
         other.in_proj_weight.data.copy_(mine.in_proj.weight)
         other.in_proj_bias.data.copy_(mine.in_proj.bias)
-        other.out_proj.load_state_dict(mine.output.state_dict())
+        other.out_proj.load_state_dict(mine.out_proj.state_dict())
     for index, norm in enumerate(norms, start=1):
         getattr(theirs, f"norm{index}").load_state_dict(norm.state_dict())
     theirs.linear1.load_state_dict(ours.feed_forward.linear1.state_dict())
@@ -103,9 +103,10 @@ def test_cached_steps_equal_the_whole_sequence(norm, position_encoding, batch):
     source, mask, target = batch
     model = make_model(norm=norm, position_encoding=position_encoding)
     expected = model(source, mask, target)
-    cache = model.init_cache(model.encode(source, mask), mask, num_beams=1)
+    cross, cache = model.init_cache(model.encode(source, mask), mask)
     for position in range(target.shape[1]):
-        logits, cache = model.step(target[:, position : position + 1], cache)
+        tokens = target[:, position : position + 1]
+        logits, cache = model.step(tokens, torch.tensor(position), cross, cache)
         torch.testing.assert_close(logits[:, 0], expected[:, position], atol=1e-3, rtol=1e-4)
 
 
@@ -113,9 +114,12 @@ def test_beams_of_one_step_equal_separate_sentences(batch):
     source, mask, target = batch
     model = make_model()
     beams = torch.stack([target, target.flip(1)], dim=1)  # [3, 2, 5]
-    cache = model.init_cache(model.encode(source, mask), mask, num_beams=2)
+    cross, cache = model.init_cache(model.encode(source, mask), mask)
+    own = torch.zeros(2, 2).masked_fill(~torch.eye(2, dtype=torch.bool), -torch.inf)  # [W, W]
     for position in range(target.shape[1]):
-        logits, cache = model.step(beams[..., position], cache)
+        ancestry = own.repeat(1, position + 1)[None, None]
+        tokens = beams[..., position]
+        logits, cache = model.step(tokens, torch.tensor(position), cross, cache, ancestry)
     for beam in range(2):
         expected = model(source, mask, beams[:, beam])[:, -1]
         torch.testing.assert_close(logits[:, beam], expected, atol=1e-4, rtol=1e-4)

@@ -13,14 +13,17 @@ from transformer.monitoring.profiling import (
     group_of,
     profile_training,
 )
+from transformer.monitoring.throughput import Meter
+from transformer.training.distributed import Ranks
 from transformer.training.trainer import Trainer
 
 
 @pytest.fixture(scope="module")
 def profiled(train_config, model_config, copy_ids, tmp_path_factory):
     folder = tmp_path_factory.mktemp("profile") / "new"
-    trainer = Trainer(train_config(), model_config, copy_ids, peak_flops=1e10)
-    text = profile_training(trainer, folder, is_first=True)
+    trainer = Trainer(train_config(), model_config, copy_ids)
+    meter = Meter(model_config, copy_ids, trainer.device, Ranks(), 1e10)
+    text = profile_training(trainer, meter, folder, is_first=True)
     assert (folder / SUMMARY).read_text() == text
     return folder, text
 
@@ -61,7 +64,8 @@ def test_another_rank_takes_the_same_steps_and_writes_nothing(
     profiled, train_config, model_config, copy_ids, tmp_path
 ):
     trainer = Trainer(train_config(), model_config, copy_ids)
-    assert profile_training(trainer, tmp_path / "none", is_first=False) == ""
+    meter = Meter(model_config, copy_ids, trainer.device, Ranks())
+    assert profile_training(trainer, meter, tmp_path / "none", is_first=False) == ""
     assert trainer.state.step == 35
     assert not list(tmp_path.iterdir())
 

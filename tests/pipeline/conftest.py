@@ -31,7 +31,7 @@ DRIVER = """
 import os, sys, time
 for name in ("mlflow", "dvc"):
     sys.modules[name] = None
-from transformer.training.reporting import ProgressBar
+from transformer.monitoring.progress import ProgressBar
 steps = os.open("steps.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 on_log = ProgressBar.on_log
 def record(bar, row, speed):

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.params import load_sections
 from pipeline.recipes import make_params
-from pipeline.training.fingerprint import pretraining_hash
+from pipeline.training.fingerprint import fingerprint_pretraining
 from transformer.files import sha256_file
 from transformer.model.config import ModelConfig
 from transformer.pretraining.config import PretrainConfig
@@ -51,7 +51,7 @@ def test_killed_and_stopped_it_ends_as_if_it_ran_through(make_project, make_pret
 
 
 @pytest.fixture
-def hash_of(tmp_path, make_pretrain):
+def name_of(tmp_path, make_pretrain):
     text = tmp_path / "more.fr"
     text.write_text("oui\n")
 
@@ -61,14 +61,14 @@ def hash_of(tmp_path, make_pretrain):
         config, model, clean = load_sections(
             ("pretrain", PretrainConfig), ("model", ModelConfig), ("clean", CleanConfig), path=path
         )
-        return pretraining_hash(config, model, clean, [text])
+        return fingerprint_pretraining(config, model, clean, [text]).name
 
     return make
 
 
-def test_the_same_pretraining_has_one_name(hash_of):
-    changed = hash_of("pretrain.train.save_every_seconds=1", "train.seed=2", "search.beam_size=7")
-    assert hash_of() == hash_of() == changed
+def test_the_same_pretraining_has_one_name(name_of):
+    changed = name_of("pretrain.train.save_every_seconds=1", "train.seed=2", "search.beam_size=7")
+    assert name_of() == name_of() == changed
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,11 @@ def test_the_same_pretraining_has_one_name(hash_of):
         "clean.source.lowercase=false",
     ],
 )
-def test_other_params_are_another_pretraining(hash_of, change):
-    assert hash_of(change) != hash_of()
+def test_other_params_are_another_pretraining(name_of, change):
+    assert name_of(change) != name_of()
 
 
-def test_other_text_is_another_pretraining(hash_of, tmp_path):
-    before = hash_of()
+def test_other_text_is_another_pretraining(name_of, tmp_path):
+    before = name_of()
     (tmp_path / "more.fr").write_text("non\n")
-    assert hash_of() != before
+    assert name_of() != before

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from transformer.model.weights import model_weights
 from transformer.pretraining.initialize import describe_taken, take_weights
-from transformer.training.averaging import model_weights
 
 SOURCE, TARGET = torch.tensor([[4, 5, 6, 3]]), torch.tensor([[2, 7, 8]])
 

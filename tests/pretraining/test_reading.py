@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from transformer.pretraining.config import MonolingualFiles
+from transformer.pretraining.in_memory_dataset import Example, InMemoryDataset
 from transformer.pretraining.reading import read_text
 from transformer.text.clean_config import NormalizationConfig
 
@@ -17,22 +18,14 @@ class Lengths:
         return [[len(word) for word in text.split()] for text in texts]
 
 
-class Split:
-    def __init__(self, source, target):
-        self._sides = {"source": source, "target": target}
-
-    def __len__(self):
-        return len(self._sides["source"])
-
-    def source(self, index):
-        return np.array([*self._sides["source"][index], 3])
-
-    def target(self, index):
-        return np.array([*self._sides["target"][index], 3])
+def split(source, target):
+    """A split of one sentence a side, given without end tokens."""
+    closed = (np.array([*ids, 3]) for ids in (source, target))
+    return InMemoryDataset([Example(*closed)])
 
 
 def read(folder, source, target):
-    ids = SimpleNamespace(train=Split([[5, 6]], [[7]]), valid=Split([[8]], [[9, 9]]))
+    ids = SimpleNamespace(train=split([5, 6], [7]), valid=split([8], [9, 9]))
     plain = NormalizationConfig(lowercase=False, strip_punctuation=True)
     texts = read_text(
         folder,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.pretraining.span_corruption import corrupt_spans, restore_spans
+from transformer.pretraining.span_corruption import corrupt_spans
 
 SENTINELS = np.arange(1000, 1100)
 
@@ -29,7 +29,7 @@ def corrupt(ids, seed=0, sentinels=SENTINELS, noise_density=0.15, mean_span_leng
     num_sentinels=st.integers(1, 5),
 )
 def test_source_and_target_together_hold_the_sentence(
-    length, seed, noise_density, mean_span_length, num_sentinels
+    restore_spans, length, seed, noise_density, mean_span_length, num_sentinels
 ):
     ids, sentinels = np.arange(length), SENTINELS[:num_sentinels]
     found = corrupt(ids, seed, sentinels, noise_density, mean_span_length)

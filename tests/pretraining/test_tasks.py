@@ -5,14 +5,14 @@ import pytest
 import torch
 
 from transformer.pretraining.config import CausalModeling, MaskedModeling, SpanCorruption
-from transformer.pretraining.decoder import decode_alone
-from transformer.pretraining.span_corruption import Corruption, restore_spans
+from transformer.pretraining.in_memory_dataset import Example
+from transformer.pretraining.span_corruption import Corruption
 from transformer.pretraining.tasks import Text, make_task
 from transformer.text.ids import IdsMeta
 from transformer.text.special_tokens import SpecialIds
 from transformer.training.batching import make_batch
 from transformer.training.config import TrainConfig
-from transformer.training.trainer import Start, train_model
+from transformer.training.trainer import Trainer
 
 SIZE = 20
 SPECIAL = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
@@ -90,20 +90,21 @@ def pairs_of(split):
     for index in range(len(split)):
         source = slice(*split.source_offsets[index : index + 2])
         target = slice(*split.target_offsets[index : index + 2])
-        yield split.source_ids[source], split.target_ids[target]
+        at = None if split.label_positions is None else split.label_positions[target]
+        yield Example(split.source_ids[source], split.target_ids[target], at)
 
 
 def batch_of(task, indices):
     return make_batch(task.ids.train, np.array(indices), 0, 0, 2)
 
 
-def test_spans_of_both_sides_are_cut_out_each_time_anew(model_config):
+def test_spans_of_both_sides_are_cut_out_each_time_anew(model_config, restore_spans):
     task = task_of("spans", model_config)
     pairs = list(pairs_of(task.ids.train))
     originals = [*TEXT.source, *TEXT.target] * 2
     assert len(pairs) == len(originals)
     sentinels = np.arange(SIZE, SIZE + 4)
-    for (source, target), ids in zip(pairs, originals, strict=True):
+    for (source, target, _), ids in zip(pairs, originals, strict=True):
         assert source[-1] == target[-1] == SPECIAL.eos_id
         assert restore_spans(Corruption(source[:-1], target[:-1]), sentinels).tolist() == [*ids]
     first, second = pairs[:110], pairs[110:]
@@ -113,33 +114,37 @@ def test_spans_of_both_sides_are_cut_out_each_time_anew(model_config):
 
 def test_masked_labels_are_the_tokens_that_stood_where_the_encoder_is_asked(model_config, model):
     task = task_of("masked", model_config)
-    size = task.ids.meta.source_vocab_size
-    for (source, labels), ids in zip(pairs_of(task.ids.train), TEXT.source * 2, strict=True):
-        asked = np.flatnonzero(source >= size)
+    pairs = list(pairs_of(task.ids.train))
+    for (source, labels, asked), ids in zip(pairs, TEXT.source * 2, strict=True):
+        assert len(set(asked)) == round(0.3 * len(ids))
         assert labels.tolist() == ids[asked].tolist()
-        kept = np.flatnonzero(source < size)
+        kept = np.setdiff1d(np.arange(len(source)), asked)
         assert source[kept].tolist() == np.append(ids, SPECIAL.eos_id)[kept].tolist()
 
     batch, net = batch_of(task, [0, 1, 5]), model(task)
     hidden = task.forward(net, batch)
-    memory = net.encode(batch.source % size, batch.source_mask)
-    expected = [memory[row, at] for row, at in (batch.source >= size).nonzero().tolist()]
+    memory = net.encode(batch.source, batch.source_mask)
+    expected = [
+        memory[row, at] for row, pair in enumerate((0, 1, 5)) for at in pairs[pair].label_positions
+    ]
     torch.testing.assert_close(hidden, torch.stack(expected))
     assert len(hidden) == len(batch.labels)
 
 
-def test_answers_on_following_sentences_stand_at_the_start_mark(model_config):
+def test_answers_on_following_sentences_stand_at_the_start_token(model_config):
     lines = [np.array([4 + n, 4 + n, 4 + n]) for n in range(12)]
     text = Text(lines, lines)
     task = task_of("masked", model_config, text=text, next_sentence=True)
-    size = task.ids.meta.source_vocab_size
     follows, does_not = SIZE + 1, SIZE + 2
     answers = []
-    for source, labels in pairs_of(task.ids.train):
-        assert source[0] == SPECIAL.bos_id + size
+    for source, labels, asked in pairs_of(task.ids.train):
+        assert source[0] == SPECIAL.bos_id
         middle, end = np.flatnonzero(source == SPECIAL.eos_id)
         assert (middle, end, len(source)) == (4, 8, 9)
-        first, second = source[1:4] % size, source[5:8] % size
+        first, second = source[1:4], source[5:8]
+        assert asked[0] == 0
+        for part, at, label in zip((first, second), asked[1:] - [1, 5], labels[1:], strict=True):
+            assert set(np.delete(part, at)) == {label}
         known = [set(part.tolist()) - {SIZE} for part in (first, second)]
         if labels[0] == follows and all(len(part) == 1 for part in known):
             (a,), (b,) = known
@@ -149,15 +154,13 @@ def test_answers_on_following_sentences_stand_at_the_start_mark(model_config):
     assert answers.count(follows) == pytest.approx(len(answers) / 2, abs=2)
 
 
-def test_answers_are_counted_as_one_by_one_at_the_start_mark(model_config, model):
+def test_answers_are_counted_as_one_by_one_at_the_start_token(model_config, model):
     task = task_of("masked", model_config, next_sentence=True)
-    size, follows, does_not = task.ids.meta.source_vocab_size, SIZE + 1, SIZE + 2
+    follows, does_not = SIZE + 1, SIZE + 2
     net = model(task).eval()
     right = []
-    for source, labels in pairs_of(task.ids.valid):
-        logits = net.output_projection(
-            net.encode(torch.tensor(source[None] % size).long(), None)[0, 0]
-        )
+    for source, labels, _ in pairs_of(task.ids.valid):
+        logits = net.output_projection(net.encode(torch.tensor(source[None]).long(), None)[0, 0])
         right.append((logits[follows] > logits[does_not]).item() == (labels[0] == follows))
     assert 0 < sum(right) < len(right)
     assert task.measure(net) == {"next_sentence_accuracy": round(np.mean(right), 6)}
@@ -166,12 +169,12 @@ def test_answers_are_counted_as_one_by_one_at_the_start_mark(model_config, model
 
 def test_causal_states_are_those_of_the_decoder_alone(model_config, model):
     task = task_of("causal", model_config)
-    for (source, target), ids in zip(pairs_of(task.ids.train), TEXT.target, strict=True):
+    for (source, target, _), ids in zip(pairs_of(task.ids.train), TEXT.target, strict=True):
         assert source.tolist() == [SPECIAL.eos_id]
         assert target.tolist() == [*ids, SPECIAL.eos_id]
     batch, net = batch_of(task, [0, 1, 2, 3]), model(task)
     hidden = task.forward(net, batch)
-    states = decode_alone(net, batch.target)
+    states = net.decode(batch.target, None)
     lengths = task.ids.train.target_lengths[:4]
     expected = torch.cat([states[row, :length] for row, length in enumerate(lengths)])
     torch.testing.assert_close(hidden, expected)
@@ -182,7 +185,7 @@ def test_something_is_learnt(model_config, kind, accuracy):
     """A repeated token is told from its neighbours; where a sentence ends can't be known."""
     task = task_of(kind, model_config)
     settings = TrainConfig.model_validate(TRAIN)
-    result = train_model(settings, model_config, task.ids, start=Start(forward=task.forward))
+    result = Trainer(settings, model_config, task.ids, forward=task.forward).run()
     assert result.summary["valid_accuracy"] > accuracy
 
 

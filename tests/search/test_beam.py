@@ -6,31 +6,53 @@ import math
 import pytest
 import torch
 
-from transformer.search.beam import finish, init_state, length_weight, step
+from transformer.search import beam
+from transformer.search.beam import SearchInputs, finish, init_state, length_weight
 from transformer.search.decode import search
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 ROWS = [[4, 5, 6, 7, 2], [8, 2], [2], [9, 9, 4, 2], [11, 10, 9, 8, 7, 6, 5, 4, 2]]
 
 
-def translate(model, batch_maker, special, rows=ROWS, beam_size=4, **settings):
-    source, mask = batch_maker(rows)
-    lengths = settings.pop("max_lengths", [12] * len(rows))
-    return search(
-        model,
-        source,
-        mask,
-        beam_size=beam_size,
-        length_penalty=settings.pop("length_penalty", 0.6),
-        patience=settings.pop("patience", math.inf),
-        num_best=settings.pop("num_best", 1),
-        max_lengths=torch.tensor(lengths),
-        special=special,
-    )
+@pytest.fixture
+def translate(batch_maker, special, make_options):
+    def run(model, rows=ROWS, max_lengths=None, **options):
+        lengths = torch.tensor(max_lengths or [12] * len(rows))
+        return search(model, *batch_maker(rows), make_options(**options), special, lengths)
+
+    return run
+
+
+@pytest.fixture
+def begin(special):
+    """A search's constants and first state, of rows that all have a source."""
+
+    def init(max_lengths, num_beams, num_best, vocab_size, length_penalty=1.0, patience=math.inf):
+        inputs = SearchInputs(
+            torch.tensor(max_lengths),
+            torch.tensor(length_penalty),
+            torch.tensor(patience),
+            torch.arange(num_beams),
+            torch.arange(num_best),
+        )
+        has_source = torch.ones(len(max_lengths), dtype=torch.bool)
+        return init_state(has_source, inputs, vocab_size, special, torch.float32)
+
+    return init
+
+
+@pytest.fixture
+def step(special):
+    """One step, as `transformer.search.steps.beam_step` takes it, of given logits."""
+
+    def run(logits, state, constants):
+        return beam.step(logits, beam.extend_ancestry(state, constants), constants, special)
+
+    return run
 
 
 def log_probabilities(model, source, target):
-    """log p of each token after a start mark and `target`: [T + 1, V], without a cache."""
+    """log p of each token after a start token and `target`: [T + 1, V], without a cache."""
     with torch.no_grad():
         logits = model(source, None, torch.tensor([[BOS, *target]]))
     return logits.float().log_softmax(-1)[0]
@@ -48,7 +70,7 @@ def greedy(model, source, max_length):
 
 
 def brute_force(model, source, max_length, length_penalty):
-    """All hypotheses, best first: those with an end mark, then those cut at the maximum length."""
+    """All hypotheses, best first: those with an end token, then those cut at the maximum length."""
     words = [token for token in range(model.output_projection.out_features) if token > EOS]
     ended, cut = [], []
     for prefix in itertools.product(words, repeat=max_length):
@@ -69,13 +91,11 @@ def brute_force(model, source, max_length, length_penalty):
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("seed", range(3))
-def test_wide_beam_equals_brute_force(model_maker, batch_maker, special, seed, length_penalty):
+def test_wide_beam_equals_brute_force(model_maker, translate, seed, length_penalty):
     model = model_maker(seed, target_vocab_size=6)
     rows, num_best = [[4, 5, 2], [7, 2]], 60
     found = translate(
         model,
-        batch_maker,
-        special,
         rows,
         beam_size=90,
         num_best=num_best,
@@ -95,9 +115,9 @@ def test_wide_beam_equals_brute_force(model_maker, batch_maker, special, seed, l
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
-def test_one_beam_is_greedy(model_maker, batch_maker, special, seed, length_penalty):
+def test_one_beam_is_greedy(model_maker, translate, seed, length_penalty):
     model = model_maker(seed)
-    found = translate(model, batch_maker, special, beam_size=1, length_penalty=length_penalty)
+    found = translate(model, beam_size=1, length_penalty=length_penalty)
     for row, ids in enumerate(ROWS):
         expected, total = greedy(model, torch.tensor([ids]), 12)
         length = int(found.lengths[row, 0])
@@ -107,19 +127,15 @@ def test_one_beam_is_greedy(model_maker, batch_maker, special, seed, length_pena
 
 
 @pytest.mark.parametrize("beam_size", [1, 3, 5])
-def test_batch_equals_one_by_one(model_maker, batch_maker, special, beam_size):
+def test_batch_equals_one_by_one(model_maker, translate, beam_size):
     model = model_maker(1)
     limits = [12, 3, 1, 7, 20]
-    together = translate(
-        model, batch_maker, special, ROWS, beam_size, num_best=beam_size, max_lengths=limits
-    )
+    together = translate(model, ROWS, beam_size=beam_size, num_best=beam_size, max_lengths=limits)
     for row, ids in enumerate(ROWS):
         alone = translate(
             model,
-            batch_maker,
-            special,
             [ids],
-            beam_size,
+            beam_size=beam_size,
             num_best=beam_size,
             max_lengths=[limits[row]],
         )
@@ -130,34 +146,28 @@ def test_batch_equals_one_by_one(model_maker, batch_maker, special, beam_size):
         torch.testing.assert_close(together.scores[row], alone.scores[0], atol=1e-5, rtol=0)
 
 
-def test_row_of_padding_gets_an_empty_answer_and_disturbs_no_other(
-    model_maker, batch_maker, special
-):
+def test_row_of_padding_gets_an_empty_answer_and_disturbs_no_other(model_maker, translate):
     model = model_maker(2)
-    with_empty = translate(model, batch_maker, special, [[], ROWS[0], []], num_best=2)
-    without = translate(model, batch_maker, special, [ROWS[0]], num_best=2)
+    with_empty = translate(model, [[], ROWS[0], []], num_best=2)
+    without = translate(model, [ROWS[0]], num_best=2)
     assert with_empty.lengths[[0, 2]].tolist() == [[0, 0], [0, 0]]
     assert with_empty.scores[0].tolist() == [0.0, -torch.inf]
     assert (with_empty.target[[0, 2]] == PAD).all()
     assert torch.equal(with_empty.target[1], without.target[0])
 
 
-def test_batch_of_padding_only_gets_empty_answers(model_maker, batch_maker, special):
-    found = translate(model_maker(), batch_maker, special, [[], []])
+def test_batch_of_padding_only_gets_empty_answers(model_maker, translate):
+    found = translate(model_maker(), [[], []])
     assert found.target.shape == (2, 1, 0)
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0])
-def test_fewer_best_are_the_first_of_more(model_maker, batch_maker, special, length_penalty):
+def test_fewer_best_are_the_first_of_more(model_maker, translate, length_penalty):
     model = model_maker(3)
-    more = translate(
-        model, batch_maker, special, num_best=5, beam_size=5, length_penalty=length_penalty
-    )
+    more = translate(model, num_best=5, beam_size=5, length_penalty=length_penalty)
     for num_best in range(1, 5):
         few = translate(
             model,
-            batch_maker,
-            special,
             num_best=num_best,
             beam_size=5,
             length_penalty=length_penalty,
@@ -167,9 +177,9 @@ def test_fewer_best_are_the_first_of_more(model_maker, batch_maker, special, len
         assert torch.equal(few.lengths, more.lengths[:, :num_best])
 
 
-def test_scores_are_normalised_log_probabilities(model_maker, batch_maker, special):
+def test_scores_are_normalised_log_probabilities(model_maker, translate):
     model = model_maker(4)
-    found = translate(model, batch_maker, special, num_best=4, length_penalty=1.0)
+    found = translate(model, num_best=4, length_penalty=1.0)
     assert (found.scores.diff(dim=1) <= 0).all()
     for row, ids in enumerate(ROWS):
         for place in range(4):
@@ -180,11 +190,11 @@ def test_scores_are_normalised_log_probabilities(model_maker, batch_maker, speci
             assert float(found.scores[row, place]) == pytest.approx(expected, abs=1e-4)
 
 
-def test_padding_and_start_mark_are_never_generated(model_maker, batch_maker, special):
+def test_padding_and_start_mark_are_never_generated(model_maker, translate):
     model = model_maker(5, target_vocab_size=7)
     with torch.no_grad():
         model.output_projection.bias[[PAD, BOS]] = 20.0
-    found = translate(model, batch_maker, special, beam_size=5, num_best=5)
+    found = translate(model, beam_size=5, num_best=5)
     for row in range(len(ROWS)):
         for place in range(5):
             ids = found.target[row, place, : found.lengths[row, place]]
@@ -192,144 +202,88 @@ def test_padding_and_start_mark_are_never_generated(model_maker, batch_maker, sp
             assert not ((ids == PAD) | (ids == BOS)).any()
 
 
-def test_answer_without_end_mark_is_cut_at_its_own_limit(model_maker, batch_maker, special):
+def test_answer_without_end_mark_is_cut_at_its_own_limit(model_maker, translate):
     model = model_maker(6)
     with torch.no_grad():
         model.output_projection.bias[EOS] = -100.0
     limits = [5, 1, 9, 2, 3]
-    found = translate(model, batch_maker, special, num_best=2, max_lengths=limits)
+    found = translate(model, num_best=2, max_lengths=limits)
     assert found.lengths.tolist() == [[limit, limit] for limit in limits]
     assert not (found.target == EOS).any()
 
 
-def test_finished_answers_come_before_cut_ones(special):
-    """Two words, an end mark of little probability: one ended hypothesis, then a cut one."""
-    plan, state = init_state(
-        torch.tensor([True]),
-        torch.tensor([2]),
-        torch.tensor(0.0),
-        torch.tensor(math.inf),
-        torch.arange(2),
-        torch.arange(2),
-        5,
-        special,
-    )
+def test_finished_answers_come_before_cut_ones(special, begin, step):
+    """Two words, an end token of little probability: one ended hypothesis, then a cut one."""
+    constants, state = begin([2], 2, 2, 5, length_penalty=0.0)
     first = torch.tensor([0.0, 0.0, 0.01, 0.39, 0.6]).log().expand(1, 2, 5)
     second = torch.tensor([0.0, 0.0, 0.45, 0.0, 0.55]).log().expand(1, 2, 5)
     for logits in (first, second):
         assert not state.is_row_done
-        state = step(logits, state, plan, special)
+        state = step(logits, state, constants)
     assert state.is_row_done
-    result = finish(state, plan, special)
+    result = finish(state, constants, special)
     assert result.target.tolist() == [[[4, 2], [4, 4]]]
     torch.testing.assert_close(result.scores, torch.tensor([[0.27, 0.33]]).log())
 
 
-def test_search_stops_as_soon_as_nothing_can_win(special):
+def test_search_stops_as_soon_as_nothing_can_win(special, begin, step):
     """With a penalty of 1 and at most 4 tokens, a live sum is divided by 9/6 at most."""
-    plan, state = init_state(
-        torch.tensor([True]),
-        torch.tensor([4]),
-        torch.tensor(1.0),
-        torch.tensor(math.inf),
-        torch.arange(3),
-        torch.arange(1),
-        6,
-        special,
-    )
+    constants, state = begin([4], 3, 1, 6)
     # Ended: log 0.5 / (6/6) = -0.69. Live: log 0.35 / (9/6) = -0.70 at best, so it can't win.
     log_p = torch.tensor([0.0, 0.0, 0.5, 0.05, 0.1, 0.35]).log().expand(1, 3, 6)
-    assert bool(step(log_p, state, plan, special).is_row_done)
+    assert bool(step(log_p, state, constants).is_row_done)
     # Live: log 0.36 / (9/6) = -0.68 could.
     log_p = torch.tensor([0.0, 0.0, 0.5, 0.04, 0.1, 0.36]).log().expand(1, 3, 6)
-    assert not bool(step(log_p, state, plan, special).is_row_done)
+    assert not bool(step(log_p, state, constants).is_row_done)
 
 
-def test_of_equal_scores_the_lower_beam_wins(special):
-    plan, state = init_state(
-        torch.tensor([True]),
-        torch.tensor([9]),
-        torch.tensor(0.0),
-        torch.tensor(math.inf),
-        torch.arange(3),
-        torch.arange(1),
-        8,
-        special,
-    )
+def test_of_equal_scores_the_lower_beam_wins(special, begin, step):
+    constants, state = begin([9], 3, 1, 8, length_penalty=0.0)
     state = state._replace(live_scores=torch.zeros(1, 3))
     logits = torch.full((1, 3, 8), -50.0)
     logits[0, [0, 1, 2], [7, 5, 4]] = 0.0  # each beam is sure of another token
-    state = step(logits, state, plan, special)
+    state = step(logits, state, constants)
     assert state.parents.tolist() == [[0, 1, 2]]
     assert state.tokens.tolist() == [[7, 5, 4]]
 
 
-def test_steps_after_the_end_change_nothing(model_maker, special):
+def test_steps_after_the_end_change_nothing(special, begin, step):
     torch.manual_seed(0)
-    plan, state = init_state(
-        torch.tensor([True, True]),
-        torch.tensor([3, 5]),
-        torch.tensor(0.6),
-        torch.tensor(math.inf),
-        torch.arange(3),
-        torch.arange(2),
-        9,
-        special,
-    )
+    constants, state = begin([3, 5], 3, 2, 9, length_penalty=0.6)
     while not state.is_row_done.all():
-        state = step(3 * torch.randn(2, 3, 9), state, plan, special)
-    before = finish(state, plan, special)
+        state = step(3 * torch.randn(2, 3, 9), state, constants)
+    before = finish(state, constants, special)
     for _ in range(3):
-        state = step(3 * torch.randn(2, 3, 9), state, plan, special)
-    after = finish(state, plan, special)
+        state = step(3 * torch.randn(2, 3, 9), state, constants)
+    after = finish(state, constants, special)
     width = before.target.shape[2]
     assert torch.equal(after.target[:, :, :width], before.target)
     assert torch.equal(after.scores, before.scores)
     assert torch.equal(after.lengths, before.lengths)
 
 
-def test_improbable_early_ends_do_not_stop_the_search(special):
+def test_improbable_early_ends_do_not_stop_the_search(special, begin, step):
     """Two beams, two poor ends on the way; the sure hypothesis of three words still wins."""
-    plan, state = init_state(
-        torch.tensor([True]),
-        torch.tensor([9]),
-        torch.tensor(1.0),
-        torch.tensor(math.inf),
-        torch.arange(2),
-        torch.arange(1),
-        6,
-        special,
-    )
+    constants, state = begin([9], 2, 1, 6)
     word = torch.tensor([0.0, 0.0, 0.05, 0.01, 0.02, 0.92]).log().expand(1, 2, 6)
     end = torch.tensor([0.0, 0.0, 0.97, 0.01, 0.01, 0.01]).log().expand(1, 2, 6)
     for logits in (word, word, word, end):
         assert not bool(state.is_row_done)
-        state = step(logits, state, plan, special)
-    assert finish(state, plan, special).target.tolist() == [[[5, 5, 5, 2]]]
+        state = step(logits, state, constants)
+    assert finish(state, constants, special).target.tolist() == [[[5, 5, 5, 2]]]
 
 
 @pytest.mark.parametrize("patience", [1.0, 1.5, 2.0])
-def test_patience_stops_the_search_after_so_many_ended_hypotheses(special, patience):
-    def begin(patience):
-        return init_state(
-            torch.tensor([True]),
-            torch.tensor([30]),
-            torch.tensor(1.0),
-            torch.tensor(patience),
-            torch.arange(2),
-            torch.arange(1),
-            6,
-            special,
-        )
-
-    (plan, state), (endless_plan, endless) = begin(patience), begin(math.inf)
+def test_patience_stops_the_search_after_so_many_ended_hypotheses(begin, step, patience):
+    constants, state = begin([30], 2, 1, 6, patience=patience)
+    endless_constants, endless = begin([30], 2, 1, 6)
     # A sure word; ends that are improbable, and yet the second best of each step.
     logits = torch.tensor([0.0, 0.0, 0.05, 0.01, 0.02, 0.92]).log().expand(1, 2, 6)
     num_ended = 0
     while not state.is_row_done:
         ends = state.live_scores + logits[:, :, EOS]
-        state = step(logits, state, plan, special)
-        endless = step(logits, endless, endless_plan, special)
+        state = step(logits, state, constants)
+        endless = step(logits, endless, endless_constants)
         num_ended += int(((ends >= state.live_scores[:, -1:]) & ends.isfinite()).sum())
         assert bool(state.is_row_done) == (num_ended >= patience * 2)
         assert torch.equal(state.finished_scores, endless.finished_scores)

@@ -1,32 +1,23 @@
 """Whole corpora: batched is one by one, and order is kept."""
 
-import math
 import random
 
 import numpy as np
 import pytest
 
-from transformer.search.config import SearchConfig
-from transformer.search.corpus import decode_corpus, length_batches
-
-CONFIG = SearchConfig(
-    beam_size=3, length_penalty=0.6, patience=2.0, max_length_factor=1.5, max_length_extra=4
-)
+from transformer.search.corpus import decode_corpus
 
 
-def decode(model, sources, special, batch_tokens, beam_size=3, num_best=2):
-    return decode_corpus(
-        model,
-        sources,
-        beam_size=beam_size,
-        length_penalty=0.6,
-        patience=math.inf,
-        max_length=lambda length: CONFIG.max_length(length, 40),
-        num_best=num_best,
-        batch_tokens=batch_tokens,
-        source_pad=0,
-        special=special,
-    )
+@pytest.fixture
+def decode(make_options, special):
+    def run(model, sources, batch_tokens, **changes):
+        settings = {"beam_size": 3, "num_best": 2, "max_length_factor": 1.5, "max_length_extra": 4}
+        options = make_options(**(settings | changes))
+        return decode_corpus(
+            model, sources, options, batch_tokens=batch_tokens, source_pad=0, special=special
+        )
+
+    return run
 
 
 def some_sources(count=23):
@@ -37,51 +28,33 @@ def some_sources(count=23):
     ]
 
 
-def test_batches_equal_one_by_one_in_order(model_maker, special):
+def test_batches_equal_one_by_one_in_order(model_maker, decode):
     model, sources = model_maker(1), some_sources()
-    alone = [decode(model, [ids], special, 1)[0] for ids in sources]
-    together = decode(model, [np.array(ids, dtype=np.uint16) for ids in sources], special, 100)
+    alone = [decode(model, [ids], 1)[0] for ids in sources]
+    together = decode(model, [np.array(ids, dtype=np.uint16) for ids in sources], 100)
     for one, other in zip(alone, together, strict=True):
         assert [hypothesis.ids for hypothesis in one] == [hypothesis.ids for hypothesis in other]
         for left, right in zip(one, other, strict=True):
             assert left.score == pytest.approx(right.score, abs=1e-5)
 
 
-def test_source_without_ids_gets_an_empty_translation(model_maker, special):
-    answers = decode(model_maker(1), [[4, 2], [], [5, 6, 2]], special, 100)
+def test_source_without_ids_gets_an_empty_translation(model_maker, decode):
+    answers = decode(model_maker(1), [[4, 2], [], [5, 6, 2]], 100)
     assert [hypothesis.ids for hypothesis in answers[1]] == [[]]
     assert all(hypothesis.ids for hypothesis in answers[0] + answers[2])
 
 
-def test_no_sources_no_answers(model_maker, special):
-    assert decode(model_maker(), [], special, 100) == []
+def test_no_sources_no_answers(model_maker, decode):
+    assert decode(model_maker(), [], 100) == []
 
 
-def test_vocabulary_too_small_for_num_best_gives_fewer(model_maker, special):
+def test_vocabulary_too_small_for_num_best_gives_fewer(model_maker, decode):
     model = model_maker(0, target_vocab_size=5)
-    answers = decode_corpus(
-        model,
-        [[4, 2]],
-        beam_size=9,
-        length_penalty=0.0,
-        patience=math.inf,
-        max_length=lambda _: 1,
-        num_best=9,
-        batch_tokens=100,
-        source_pad=0,
-        special=special,
-    )
+    limit = {"max_length_factor": 0.0, "max_length_extra": 1}
+    answers = decode(model, [[4, 2]], 100, beam_size=9, num_best=9, **limit)
     assert sorted(hypothesis.ids for hypothesis in answers[0]) == [[2], [3], [4]]
 
 
-def test_length_batches_hold_every_row_once_within_the_budget():
-    lengths = [len(ids) for ids in some_sources(50)] + [70]
-    batches = list(length_batches(lengths, 30))
-    assert sorted(row for batch in batches for row in batch) == list(range(51))
-    assert all(len(b) == 1 or len(b) * max(lengths[r] for r in b) <= 30 for b in batches)
-    longest = [max(lengths[row] for row in batch) for batch in batches]
-    assert longest == sorted(longest, reverse=True)
-
-
-def test_maximum_length_grows_with_the_source_up_to_the_positions():
-    assert [CONFIG.max_length(tokens, 10) for tokens in (1, 2, 3, 4, 100)] == [5, 7, 8, 10, 10]
+def test_maximum_length_grows_with_the_source_up_to_the_positions(make_options):
+    options = make_options(max_length_factor=1.5, max_length_extra=4, max_positions=10)
+    assert [options.max_length(tokens) for tokens in (1, 2, 3, 4, 100)] == [5, 7, 8, 10, 10]

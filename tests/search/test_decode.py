@@ -1,38 +1,35 @@
 """The loop around the search: its cache, its checks."""
 
-import math
-
 import pytest
 import torch
 
-from transformer.search.beam import init_state, step
-from transformer.search.config import SearchConfig
-from transformer.search.decode import search, visible
+from transformer.search.beam import extend_ancestry, init_state, step
+from transformer.search.decode import make_inputs, search
+from transformer.search.options import SearchConfig
+from transformer.search.steps import visible
 
 ROWS = [[4, 5, 6, 7, 2], [8, 2], [9, 9, 4, 2]]
 
 
-def search_without_cache(model, source, mask, beam_size, max_length, special):
+def search_without_cache(model, source, mask, options, max_length, special):
     """The same steps over logits that the whole decoder computes anew each time."""
-    plan, state = init_state(
-        mask.any(1),
-        torch.full((len(source),), max_length),
-        torch.tensor(0.6),
-        torch.tensor(math.inf),
-        torch.arange(beam_size),
-        torch.arange(1),
-        model.output_projection.out_features,
-        special,
-    )
+    inputs = make_inputs(options, torch.full((len(source),), max_length))
+    vocab_size = model.output_projection.out_features
+    constants, state = init_state(mask.any(1), inputs, vocab_size, special, torch.float32)
+    beam_size = options.beam_size
     memory = model.encode(source, mask).repeat_interleave(beam_size, 0)
     mask = mask.repeat_interleave(beam_size, 0)
     target = state.tokens.reshape(-1, 1)
     while not state.is_row_done.all():
         hidden = model.decode(target, memory, mask)[:, -1]
         logits = model.project(hidden).unflatten(0, (-1, beam_size))
-        state = step(logits, state, plan, special)
+        state = step(logits, extend_ancestry(state, constants), constants, special)
         target = torch.cat(
-            [target[(state.parents + plan.beam_offsets).flatten()], state.tokens.reshape(-1, 1)], 1
+            [
+                target[(state.parents + constants.beam_offsets).flatten()],
+                state.tokens.reshape(-1, 1),
+            ],
+            1,
         )
     return state
 
@@ -46,22 +43,14 @@ def search_without_cache(model, source, mask, beam_size, max_length, special):
         {"norm": "none", "tie_embeddings": "all"},
     ],
 )
-def test_cached_equals_uncached(model_maker, batch_maker, special, beam_size, changes):
-    model = model_maker(1, **changes)
+def test_cached_equals_uncached(
+    model_maker, batch_maker, make_options, special, beam_size, changes
+):
+    model, options = model_maker(1, **changes), make_options(beam_size=beam_size)
     source, mask = batch_maker(ROWS)
-    found = search(
-        model,
-        source,
-        mask,
-        beam_size=beam_size,
-        length_penalty=0.6,
-        patience=math.inf,
-        max_lengths=torch.full((3,), 15),
-        num_best=1,
-        special=special,
-    )
+    found = search(model, source, mask, options, special, torch.full((3,), 15))
     with torch.no_grad():
-        state = search_without_cache(model, source, mask, beam_size, 15, special)
+        state = search_without_cache(model, source, mask, options, 15, special)
     best = state.sequences.unflatten(0, (3, -1))[:, 0]
     best = torch.where(
         state.finished_scores > -torch.inf,
@@ -71,7 +60,7 @@ def test_cached_equals_uncached(model_maker, batch_maker, special, beam_size, ch
     assert torch.equal(found.target[:, 0], best[:, : found.target.shape[2]])
 
 
-def test_tiny_model_learns_to_copy(model_maker, batch_maker, special):
+def test_tiny_model_learns_to_copy(model_maker, make_options, special):
     """Search with a trained model: sure of its answers, cut nowhere, ended everywhere."""
     model = model_maker(0, sharpness=1.0, d_model=32, norm="pre").train()
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
@@ -89,17 +78,8 @@ def test_tiny_model_learns_to_copy(model_maker, batch_maker, special):
     words = torch.randint(4, 12, (20, 5), generator=generator)
     source = torch.cat([words, torch.full((20, 1), 2)], 1)
     for beam_size in (1, 4):
-        found = search(
-            model,
-            source,
-            source > 0,
-            beam_size=beam_size,
-            length_penalty=1.0,
-            patience=math.inf,
-            max_lengths=torch.full((20,), 20),
-            num_best=1,
-            special=special,
-        )
+        options = make_options(beam_size=beam_size, length_penalty=1.0)
+        found = search(model, source, source > 0, options, special)
         right = (found.lengths[:, 0] == 6) & (found.target[:, 0, :6] == source).all(1)
         assert right.float().mean() >= 0.9
 
@@ -110,52 +90,49 @@ def test_row_without_source_sees_one_token():
     assert mask.tolist() == [[True, True], [True, False], [True, False]]
 
 
+def test_limits_follow_from_the_options(model_maker, batch_maker, make_options, special):
+    model, options = model_maker(3), make_options(max_length_factor=0.7, max_length_extra=1)
+    source, mask = batch_maker(ROWS)
+    limits = torch.tensor([4, 2, 3])  # floor(0.7 * length) + 1
+    found = search(model, source, mask, options, special)
+    expected = search(model, source, mask, options, special, limits)
+    assert torch.equal(found.target, expected.target)
+    assert (found.lengths[:, 0] <= limits).all()
+
+
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("changes", "message"),
     [
-        ({"beam_size": 0}, "beam_size = 0: allowed are 1 and more"),
-        ({"num_best": 3}, "num_best = 3: allowed are 1 to beam_size = 2"),
-        ({"num_best": 0}, "num_best = 0: allowed are 1 to"),
-        ({"length_penalty": -0.5}, "length_penalty = -0.5: allowed are 0 and more"),
-        ({"patience": 0.5}, "patience = 0.5: allowed are 1 and more"),
-        ({"length_penalty": float("nan")}, "length_penalty = nan"),
-        ({"max_lengths": torch.tensor([41])}, "41 tokens is more than model.max_positions = 40"),
+        ({"beam_size": 0}, "beam_size = 0: must be 1 or more"),
+        ({"num_best": 3, "beam_size": 2}, "num_best = 3: must be from 1 to beam_size = 2"),
+        ({"num_best": 0}, "num_best = 0: must be from 1 to"),
+        ({"length_penalty": -0.5}, "length_penalty = -0.5: must be finite, 0 or more"),
+        ({"length_penalty": float("nan")}, "length_penalty = nan: must be finite"),
+        ({"patience": 0.5}, "patience = 0.5: must be 1 or more"),
     ],
 )
-def test_settings_out_of_range_are_refused(model_maker, special, settings, message):
-    values = {
-        "beam_size": 2,
-        "num_best": 1,
-        "length_penalty": 0.6,
-        "patience": 2.0,
-        "max_lengths": torch.tensor([5]),
-    }
-    source = torch.tensor([[4, 2]])
+def test_options_out_of_range_are_refused(make_options, changes, message):
     with pytest.raises(ValueError, match=message):
-        search(model_maker(), source, source > 0, special=special, **(values | settings))
+        make_options(**changes)
 
 
-def test_model_in_training_mode_is_refused(model_maker, special):
+def test_a_length_that_the_model_cannot_hold_is_refused(model_maker, make_options, special):
     source = torch.tensor([[4, 2]])
-    model = model_maker().train()
+    with pytest.raises(ValueError, match=r"41 tokens is more than model.max_positions = 40"):
+        search(model_maker(), source, source > 0, make_options(), special, torch.tensor([41]))
+
+
+def test_model_in_training_mode_is_refused(model_maker, make_options, special):
+    source = torch.tensor([[4, 2]])
     with pytest.raises(ValueError, match="training mode"):
-        search(
-            model,
-            source,
-            source > 0,
-            beam_size=1,
-            num_best=1,
-            length_penalty=0.0,
-            patience=math.inf,
-            max_lengths=torch.tensor([3]),
-            special=special,
-        )
+        search(model_maker().train(), source, source > 0, make_options(), special)
 
 
 def test_more_beams_than_half_the_vocabulary_are_refused():
     config = SearchConfig(
         beam_size=19, length_penalty=1.0, patience=None, max_length_factor=2.0, max_length_extra=10
     )
-    config.check_vocabulary(38)
-    with pytest.raises(ValueError, match=r"search.beam_size = 19: at most 18, half of the 37"):
-        config.check_vocabulary(37)
+    options = config.options(40)
+    options.check_vocabulary(38)
+    with pytest.raises(ValueError, match=r"beam_size = 19: must be from 1 to 18, half of the 37"):
+        options.check_vocabulary(37)

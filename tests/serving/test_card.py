@@ -16,8 +16,8 @@ def edit(folder, change):
 
 def test_a_whole_folder_loads(make_translator):
     card = load_card(make_translator())
-    assert (card.source_language, card.beam_size, card.max_source_tokens) == ("fr", 4, 8)
-    assert card.source_normalization == {"lowercase": True, "strip_punctuation": False}
+    assert (card.source_language, card.search.beam_size, card.max_source_tokens) == ("fr", 4, 8)
+    assert dict(card.normalization.source) == {"lowercase": True, "strip_punctuation": False}
 
 
 def test_a_folder_without_a_translator_is_refused(tmp_path):
@@ -32,9 +32,9 @@ def test_a_card_that_is_no_json_is_refused(make_translator):
         load_card(folder)
 
 
-@pytest.mark.parametrize("found", [1, 2, 4, None, "3"])
+@pytest.mark.parametrize("found", [1, 3, 5, None, "4"])
 def test_an_unknown_format_is_refused(make_translator, found):
-    with pytest.raises(ValueError, match=f"format = {found!r}, but this version reads format 3"):
+    with pytest.raises(ValueError, match=f"format = {found!r}, but this version reads format 4"):
         load_card(make_translator(format=found))
 
 
@@ -92,16 +92,20 @@ def test_a_default_that_is_not_there_is_refused(make_translator):
         load_card(folder)
 
 
-def test_a_missing_entry_is_refused(make_translator):
-    folder = make_translator()
+def test_all_wrong_entries_are_told_at_once(make_translator):
+    folder = make_translator(max_source_tokens=None, graphs={"int8": {"problems": "none"}}, more=1)
     edit(folder, lambda card: card["search"].pop("beam_size"))
-    with pytest.raises(ValueError, match="the entry 'beam_size' is missing"):
+    with pytest.raises(ValueError, match="4 problems") as caught:
         load_card(folder)
-
-
-def test_an_entry_of_the_wrong_type_is_refused(make_translator):
-    with pytest.raises(ValueError, match="an entry has the wrong type"):
-        load_card(make_translator(max_source_tokens=None))
+    assert str(caught.value).startswith(f"{folder / 'translator.json'}: 4 problems\n")
+    assert str(caught.value).endswith("\nexport the translator again")
+    for problem in (
+        "card.search.beam_size: missing; this key is required",
+        "card.max_source_tokens = None: input should be a valid integer",
+        "card.graphs.int8.problems = 'none': input should be a valid list",
+        "card.more = 1: unknown key; correct or remove it",
+    ):
+        assert f"\n  {problem}\n" in str(caught.value)
 
 
 def test_a_graph_without_a_checksum_is_refused(make_translator):

@@ -47,7 +47,7 @@ def test_every_sentence_comes_back_with_its_end_mark(
 def test_too_long_training_pairs_are_dropped_with_a_count(
     tmp_path: Path, pair: TokenizerPair
 ) -> None:
-    meta = write_ids(tmp_path, TRAIN, VALID, pair, max_tokens=4)  # end mark included
+    meta = write_ids(tmp_path, TRAIN, VALID, pair, max_tokens=4)  # end token included
     ids = load_ids(tmp_path)
     assert (len(ids.train), len(ids.valid)) == (2, 2)
     assert (meta.counts["train"].dropped_too_long, meta.counts["valid"].dropped_too_long) == (1, 0)

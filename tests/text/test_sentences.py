@@ -1,5 +1,7 @@
 """Cutting texts into sentences."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ from transformer.text.sentences import split_sentences
         ["¿Qué?", "¡Nada!"],
         ["मैं जाता हूँ।", "वह आता है।"],
         ["He has 1,000.", "She has none."],
+        ["Wirklich?", "»Ja«, sagte er."],
     ],
 )
 def test_sentences_are_found_again(sentences: list[str]) -> None:
@@ -52,6 +55,8 @@ def test_scripts_without_spaces() -> None:
         "“我是他。”",
         "好！",
     ]
+    assert split_sentences("你要去嗎?我不去!好。") == ["你要去嗎?", "我不去!", "好。"]
+    assert split_sentences("列夫.托尔斯泰") == ["列夫.托尔斯泰"]
 
 
 @pytest.mark.parametrize("text", ["", "   "])
@@ -66,3 +71,27 @@ def test_text_without_an_end_mark_is_one_sentence() -> None:
 @given(st.text(st.sampled_from("aA1 .!?…。»\"'")))
 def test_only_spaces_are_lost(text: str) -> None:
     assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "repeated"),
+    [
+        ("bon bon.", ")"),
+        ("Well", "!"),
+        ("Well", " ?"),
+        ("", "A. "),
+        ("", "a.b"),
+        ("", '." '),
+        ("Go. ", "("),
+        ("", "“好！”"),
+        ("Go?", " »"),
+    ],
+)
+def test_time_grows_with_the_length_whatever_the_text(text: str, repeated: str) -> None:
+    def seconds(count: int) -> float:
+        begun = time.process_time()
+        split_sentences(text + repeated * count + "x")
+        return time.process_time() - begun
+
+    few, twice = (min(seconds(count) for _ in range(3)) for count in (20_000, 40_000))
+    assert twice < 3 * few + 0.01

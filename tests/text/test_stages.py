@@ -12,7 +12,7 @@ from pipeline.stages.download import download
 from pipeline.stages.tokenize import tokenize
 from pipeline.stages.vocab import vocab
 from transformer.config import ConfigError
-from transformer.text.corpus import count_pairs
+from transformer.text.corpus import read_pairs
 from transformer.text.ids import load_ids
 from transformer.text.tokenizer import TokenizerPair
 
@@ -80,7 +80,7 @@ def test_from_a_table_to_ids_the_same_each_time(
 
     ids = load_ids(folder / "data/ids")
     tokenizers = TokenizerPair.load(folder / "models/tokenizer")
-    assert len(ids.train) == count_pairs(folder / "data/clean/train.parquet") == 22
+    assert len(ids.train) == len(list(read_pairs(folder / "data/clean/train.parquet"))) == 22
     assert tokenizers.source.decode(ids.train.source(0).tolist()).startswith("Je vois ")
     reports = {path.name: path for path in (folder / "reports").glob("*.json")}
     assert sorted(reports) == ["clean.json", "tokenize.json", "vocab.json"]

@@ -6,39 +6,27 @@ import pytest
 import torch
 
 from transformer.model.config import ModelConfig
+from transformer.pretraining.in_memory_dataset import Example, InMemoryDataset
 from transformer.text.ids import Ids, IdsMeta
 from transformer.text.special_tokens import SpecialIds
 from transformer.training.config import TrainConfig
-from transformer.training.reporting import Speed, TrainRow, ValidRow
 
 VOCAB_SIZE = 20
 SPECIAL = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
 
 
-class MemoryPairs:
-    """What `IdsSplit` maps from disk, in memory."""
-
-    def __init__(self, sources: list[list[int]], targets: list[list[int]]) -> None:
-        self.source_ids, self.source_offsets = _join(sources)
-        self.target_ids, self.target_offsets = _join(targets)
-        self.source_lengths = np.diff(self.source_offsets)
-        self.target_lengths = np.diff(self.target_offsets)
-
-    def __len__(self) -> int:
-        return len(self.source_lengths)
+def dataset(sources: list[list[int]], targets: list[list[int]]) -> InMemoryDataset:
+    """Pairs in memory, in the place of those that are mapped from disk."""
+    pairs = zip(sources, targets, strict=True)
+    return InMemoryDataset(Example(np.array(source), np.array(target)) for source, target in pairs)
 
 
-def _join(sentences: list[list[int]]) -> tuple[Any, Any]:
-    ids = np.array([id for sentence in sentences for id in sentence], dtype=np.uint16)
-    return ids, np.cumsum([0, *map(len, sentences)]).astype(np.int64)
-
-
-def copies(num_pairs: int, seed: int, longest: int = 7) -> MemoryPairs:
+def copies(num_pairs: int, seed: int, longest: int = 7) -> InMemoryDataset:
     """Random sentences of 1..longest tokens whose target is the source."""
     generator = np.random.default_rng(seed)
     lengths = generator.integers(1, longest + 1, num_pairs)
     sentences = [[*generator.integers(4, VOCAB_SIZE, n).tolist(), 3] for n in lengths]
-    return MemoryPairs(sentences, sentences)
+    return dataset(sentences, sentences)
 
 
 @pytest.fixture(autouse=True)
@@ -53,9 +41,7 @@ def one_thread() -> Iterator[None]:
 def make_copy_ids() -> Ids:
     """A corpus on which a model learns to copy."""
     meta = IdsMeta(VOCAB_SIZE, VOCAB_SIZE, SPECIAL, SPECIAL, True, "<u2", 16, "abc", {})
-    train: Any = copies(400, seed=1)
-    valid: Any = copies(40, seed=2)
-    return Ids(train, valid, meta)
+    return Ids(copies(400, seed=1), copies(40, seed=2), meta)
 
 
 @pytest.fixture(scope="session")
@@ -126,33 +112,3 @@ def train_config() -> Callable[..., TrainConfig]:
         return TrainConfig.model_validate(values | changes)
 
     return make
-
-
-@pytest.fixture
-def memory_pairs() -> type[MemoryPairs]:
-    return MemoryPairs
-
-
-class Speeds:
-    """A reporter that keeps the first step and the speeds that it hears of."""
-
-    def __init__(self) -> None:
-        self.start: int | None = None
-        self.heard: list[tuple[int, Speed]] = []
-
-    def on_start(self, num_steps: int, num_parameters: int, step: int) -> None:
-        self.start = step
-
-    def on_log(self, row: TrainRow, speed: Speed) -> None:
-        self.heard.append((row.step, speed))
-
-    def on_validation(self, row: ValidRow) -> None:
-        pass
-
-    def on_end(self) -> None:
-        pass
-
-
-@pytest.fixture
-def speeds() -> Speeds:
-    return Speeds()

@@ -18,12 +18,13 @@ from pathlib import Path
 import torch
 
 from transformer.model.config import ModelConfig
-from transformer.training.averaging import model_weights
+from transformer.model.weights import model_weights
 from transformer.training.config import TrainConfig
 from transformer.training.distributed import connected
-from transformer.training.interruption import TrainingStopped
+from transformer.training.interruption import Resume, TrainingStopped
+from transformer.training.problems import DivergedError
 from transformer.training.state_store import StateStore
-from transformer.training.trainer import DivergedError, Resume, Trainer
+from transformer.training.trainer import Trainer
 
 
 def run(job, ids, ranks, folder):
@@ -40,7 +41,7 @@ def run(job, ids, ranks, folder):
         store = StateStore(folder / job["from"])
         resume = Resume(lambda: store.load().saved, store.save, is_stop_requested)
     config = TrainConfig.model_validate(job["config"])
-    trainer = Trainer(config, ModelConfig(**job["model"]), ids, (), resume, ranks)
+    trainer = Trainer(config, ModelConfig(**job["model"]), ids, resume=resume, ranks=ranks)
     loss = trainer._loss
 
     def watched_loss(batch):

@@ -1,7 +1,8 @@
 import torch
 from torch import nn
 
-from transformer.training.averaging import WeightAverage, model_weights, set_weights
+from transformer.model.weights import model_weights, set_weights
+from transformer.training.averaging import WeightAverage
 
 
 def test_the_mean_is_over_the_latest_snapshots():

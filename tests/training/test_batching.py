@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 import torch
 
+from tests.training.conftest import dataset
+from transformer.pretraining.in_memory_dataset import Example, InMemoryDataset
 from transformer.training.batching import BatchPlan, make_batch, split_batch
 
 
@@ -73,20 +75,30 @@ def test_a_split_batch_keeps_its_sentences_and_has_no_empty_part():
     assert len(split_batch(np.arange(2), 3)) == 2
 
 
-def test_a_batch_is_padded_shifted_and_masked(memory_pairs):
-    pairs = memory_pairs([[5, 6, 3], [7, 3]], [[8, 3], [9, 10, 11, 3]])
+def test_a_batch_is_padded_shifted_and_masked():
+    pairs = dataset([[5, 6, 3], [7, 3]], [[8, 3], [9, 10, 11, 3]])
     batch = make_batch(pairs, np.array([1, 0]), source_pad_id=0, target_pad_id=1, bos_id=2)
     assert batch.source.tolist() == [[7, 3, 0], [5, 6, 3]]
     assert batch.source_mask is not None
     assert batch.source_mask.tolist() == [[True, True, False], [True, True, True]]
     assert batch.target.tolist() == [[2, 9, 10, 11], [2, 8, 3, 1]]
     assert batch.labels.tolist() == [9, 10, 11, 3, 8, 3]
-    assert batch.real_positions.tolist() == [0, 1, 2, 3, 4, 5]
+    assert batch.label_positions.tolist() == [0, 1, 2, 3, 4, 5]
     assert batch.source.dtype == batch.labels.dtype == torch.int64
 
 
-def test_a_batch_without_padding_has_no_mask(memory_pairs):
-    pairs = memory_pairs([[5, 3], [7, 3]], [[8, 3], [9, 3]])
+def test_a_batch_without_padding_has_no_mask():
+    pairs = dataset([[5, 3], [7, 3]], [[8, 3], [9, 3]])
     batch = make_batch(pairs, np.array([0, 1]), 0, 0, 2)
     assert batch.source_mask is None
-    assert batch.real_positions.tolist() == list(range(batch.target.numel()))
+    assert batch.label_positions.tolist() == list(range(batch.target.numel()))
+
+
+def test_labels_of_source_tokens_are_asked_for_where_these_stand():
+    """In the padded source, which is wider than the labels are many."""
+    numbers = [([5, 6, 7, 3], [8, 9], [0, 2]), ([5, 3], [6], [1]), ([5, 6, 3], [4], [0])]
+    examples = [Example(*map(np.array, example)) for example in numbers]
+    batch = make_batch(InMemoryDataset(examples), np.array([2, 0]), 0, 1, 2)
+    assert batch.source.tolist() == [[5, 6, 3, 0], [5, 6, 7, 3]]
+    assert batch.labels.tolist() == [4, 8, 9]
+    assert batch.label_positions.tolist() == [0, 4 + 0, 4 + 2]

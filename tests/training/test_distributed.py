@@ -15,9 +15,9 @@ import torch
 from torch.distributed import HashStore
 
 from transformer.training.distributed import Ranks, connected
-from transformer.training.interruption import TrainingStopped
+from transformer.training.interruption import Resume, TrainingStopped
 from transformer.training.state_store import StateStore
-from transformer.training.trainer import Resume, train_model
+from transformer.training.trainer import Trainer
 
 ROOT = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("rank_worker.py")
@@ -137,7 +137,7 @@ def outcomes(make_job, tmp_path_factory):
 
 def alone(config, model, ids, resume=None):
     """What comes of the same training in this process."""
-    result = train_model(config, model, ids, resume=resume)
+    result = Trainer(config, model, ids, resume=resume).run()
     return {
         "weights": dict(result.model.named_parameters()),
         "train_rows": result.train_rows,
@@ -264,7 +264,7 @@ def test_two_processes_go_on_where_one_was_stopped(
     store = StateStore(tmp_path / "states")
     resume = Resume(save=store.save, is_stop_requested=lambda: next(calls) == 6)
     with pytest.raises(TrainingStopped):
-        train_model(config, model_config, copy_ids, resume=resume)
+        Trainer(config, model_config, copy_ids, resume=resume).run()
     printed, codes = run_ranks(tmp_path, [make_job("on", TWO_PARTS, **{"from": "states"})])
     assert codes == [0, 0], printed
     on = pickle.loads((tmp_path / "on.1.pkl").read_bytes())
@@ -306,13 +306,13 @@ GPU = torch.device("cuda")
 @pytest.mark.parametrize("num_gpus", [1, 8])
 def test_a_single_process_takes_the_first_gpu(gpus, num_gpus):
     gpus.visible = list("abcdefgh"[:num_gpus])
-    assert Ranks().place(GPU) == torch.device("cuda", 0)
+    assert Ranks().device(GPU) == torch.device("cuda", 0)
     assert gpus.device == 0
 
 
 def test_a_rank_takes_the_gpu_of_its_number_on_its_machine(gpus):
     gpus.visible = ["a", "b", "c"]
-    assert Ranks(5, 6, 2, 3).place(GPU) == torch.device("cuda", 2)
+    assert Ranks(5, 6, 2, 3).device(GPU) == torch.device("cuda", 2)
     assert gpus.device == 2
 
 
@@ -321,22 +321,22 @@ def test_ranks_that_see_one_gpu_each_take_it(gpus):
     for rank, gpu in enumerate(("a", "b")):
         gpus.visible = [gpu]
         ranks = Ranks(rank, 2, rank, 2, store)
-        assert ranks.place(GPU) == ranks.place(GPU) == torch.device("cuda", 0)
+        assert ranks.device(GPU) == ranks.device(GPU) == torch.device("cuda", 0)
 
 
 def test_two_ranks_on_the_only_gpu_are_refused(gpus):
     store = HashStore()
-    Ranks(0, 2, 0, 2, store).place(GPU)
+    Ranks(0, 2, 0, 2, store).device(GPU)
     with pytest.raises(ValueError, match=r"2 processes train on this machine, but it has 1 GPU"):
-        Ranks(1, 2, 1, 2, store).place(GPU)
+        Ranks(1, 2, 1, 2, store).device(GPU)
 
 
 def test_a_machine_with_too_few_gpus_is_refused(gpus):
     gpus.visible = ["a", "b"]
     ranks = Ranks(1, 4, 1, 4)
     with pytest.raises(ValueError, match=r"4 processes train on this machine, but it has 2 GPUs"):
-        ranks.place(GPU)
-    assert ranks.place(torch.device("cpu")) == torch.device("cpu")
+        ranks.device(GPU)
+    assert ranks.device(torch.device("cpu")) == torch.device("cpu")
 
 
 @pytest.mark.parametrize("num_sentences", [1, 2, 5, 64])
@@ -344,7 +344,7 @@ def test_a_machine_with_too_few_gpus_is_refused(gpus):
 @pytest.mark.parametrize("world_size", [1, 2, 3, 8])
 def test_the_ranks_share_out_a_batch(num_sentences, num_parts, world_size):
     indices = np.arange(100, 100 + num_sentences)
-    shares = [Ranks(rank, world_size).parts(indices, num_parts) for rank in range(world_size)]
+    shares = [Ranks(rank, world_size).shard(indices, num_parts) for rank in range(world_size)]
     parts = dict(part for share in shares for part in share)
     assert sum(map(len, shares)) == len(parts)
     together = np.concatenate([parts[number] for number in sorted(parts)])

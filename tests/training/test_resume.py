@@ -6,9 +6,10 @@ import torch
 from transformer.model.checkpoint import save_checkpoint
 from transformer.training import loader
 from transformer.training.batching import BatchPlan
-from transformer.training.interruption import TrainingStopped
+from transformer.training.interruption import Resume, TrainingStopped
+from transformer.training.problems import DivergedError
 from transformer.training.state_store import StateStore
-from transformer.training.trainer import DivergedError, Resume, Trainer, train_model
+from transformer.training.trainer import Trainer
 
 ADAM = {"kind": "adam", "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "weight_decay": 0.0}
 # Each of 14 steps at most; rows at 4, 5, 8, 10, 12, 14 unless said otherwise.
@@ -73,7 +74,7 @@ def train_with_kills(folder, steps_of_each_process, how, config, model_config, i
         store = StateStore(folder)
         kill = (lambda: False) if steps is None else Kill(steps, how)
         resume = Resume(lambda store=store: store.load().saved, store.save, kill)
-        trainer = Trainer(config, model_config, ids, (), resume)
+        trainer = Trainer(config, model_config, ids, resume=resume)
         yield trainer.state.step
         if steps is None:
             return trainer.run()
@@ -105,7 +106,7 @@ def test_stopped_after_any_step_it_ends_as_if_it_ran_through(
     variant, tmp_path, config_of, model_config, copy_ids
 ):
     config = config_of(variant)
-    whole = outcome(train_model(config, model_config, copy_ids), tmp_path / "whole")
+    whole = outcome(Trainer(config, model_config, copy_ids).run(), tmp_path / "whole")
     assert whole[3]["steps"] > 7
     for name, pieces, starts in (("a", [1, 3, 1, 2], [0, 1, 4, 5, 7]), ("b", [4], [0, 4])):
         killed = train_with_kills(tmp_path / name, pieces, "stop", config, model_config, copy_ids)
@@ -121,7 +122,7 @@ def test_with_two_threads_too_it_ends_as_if_it_ran_through(
     # Large enough for PyTorch to share out its products, norms, sums and the optimizer's step.
     config = config_of("plain", batch_tokens=512, max_steps=5)
     model_config = model_config.model_copy(update={"d_model": 128, "d_ff": 256, "num_heads": 4})
-    whole = outcome(train_model(config, model_config, copy_ids), tmp_path / "whole")
+    whole = outcome(Trainer(config, model_config, copy_ids).run(), tmp_path / "whole")
     killed = train_with_kills(tmp_path / "a", [2, 1], "stop", config, model_config, copy_ids)
     started_at, result = exhaust(killed)
     assert started_at == [0, 2, 3]
@@ -133,7 +134,7 @@ def test_killed_with_steps_lost_it_ends_as_if_it_ran_through(
     variant, tmp_path, config_of, model_config, copy_ids, monkeypatch
 ):
     config = config_of(variant, save_every_seconds=0)
-    whole = outcome(train_model(config, model_config, copy_ids), tmp_path / "whole")
+    whole = outcome(Trainer(config, model_config, copy_ids).run(), tmp_path / "whole")
     save = StateStore.save
 
     def save_some(store, saved):
@@ -185,7 +186,7 @@ def test_states_are_saved_as_often_as_asked(train_config, model_config, copy_ids
     for every in (0.0, 5.0, 1e9):
         saved = []
         config = train_config(save_every_seconds=every)
-        train_model(config, model_config, copy_ids, resume=Resume(save=saved.append))
+        Trainer(config, model_config, copy_ids, resume=Resume(save=saved.append)).run()
         steps[every] = [state.step for state in saved]
     assert steps[0.0] == list(range(1, 12))  # the last step ends training
     assert 2 <= len(steps[5.0]) < 6
@@ -196,20 +197,20 @@ def test_a_stop_before_the_first_step_saves_nothing(train_config, model_config, 
     saved = []
     resume = Resume(save=saved.append, is_stop_requested=lambda: True)
     with pytest.raises(TrainingStopped, match="stopped after step 0 of 12"):
-        train_model(train_config(), model_config, copy_ids, resume=resume)
+        Trainer(train_config(), model_config, copy_ids, resume=resume).run()
     assert saved == []
 
 
 def test_a_stop_without_a_place_to_save_stops(train_config, model_config, copy_ids):
     resume = Resume(is_stop_requested=Kill(3, "stop"))
     with pytest.raises(TrainingStopped, match="stopped after step 3 of 12"):
-        train_model(train_config(), model_config, copy_ids, resume=resume)
+        Trainer(train_config(), model_config, copy_ids, resume=resume).run()
 
 
 def test_what_is_not_finite_is_never_saved(train_config, model_config, copy_ids, monkeypatch):
     saved = []
     config = train_config(save_every_seconds=0, log_every_steps=100, validate_every_steps=None)
-    trainer = Trainer(config, model_config, copy_ids, (), Resume(save=saved.append))
+    trainer = Trainer(config, model_config, copy_ids, resume=Resume(save=saved.append))
     loss = trainer._loss
 
     def poisoned(batch):
@@ -220,25 +221,3 @@ def test_what_is_not_finite_is_never_saved(train_config, model_config, copy_ids,
     with pytest.raises(DivergedError, match="step 3"):
         trainer.run()
     assert [state.step for state in saved] == [1, 2]
-
-
-def test_speed_and_time_leave_out_what_was_lost(
-    tmp_path, train_config, model_config, copy_ids, speeds
-):
-    store = StateStore(tmp_path)
-    config = train_config(max_steps=8, log_every_steps=1)
-    with pytest.raises(TrainingStopped):
-        train_model(
-            config,
-            model_config,
-            copy_ids,
-            resume=Resume(save=store.save, is_stop_requested=Kill(5, "stop")),
-        )
-    saved = store.load().saved
-    saved.values["seconds"] = 1000.0
-    train_model(config, model_config, copy_ids, [speeds], Resume(lambda: saved))
-    assert speeds.start == 5
-    assert [step for step, _ in speeds.heard] == [6, 7, 8]
-    seconds = [speed.seconds for _, speed in speeds.heard]
-    assert 1000 < seconds[0] < seconds[1] < seconds[2] < 1100
-    assert all(speed.tokens_per_second > 100 for _, speed in speeds.heard)

@@ -8,7 +8,7 @@ import torch
 from safetensors import SafetensorError
 
 from transformer.training import state_store
-from transformer.training.capture import SavedState
+from transformer.training.state import SavedState
 from transformer.training.state_store import StateStore
 
 
@@ -23,7 +23,7 @@ def state(step: int) -> SavedState:
 
 def is_same(a: SavedState, b: SavedState) -> bool:
     def plain(saved):
-        tensors = {"present": saved.present, **saved.fixed}
+        tensors = {"mutable": saved.mutable, **saved.immutable}
         return {k: {n: t.tolist() for n, t in group.items()} for k, group in tensors.items()}
 
     return (a.step, a.values, plain(a)) == (b.step, b.values, plain(b))
@@ -79,7 +79,7 @@ DAMAGES = {"cut": cut, "flip": flip, "empty": empty, "remove": Path.unlink}
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("kind", ["step", "present", "snapshot"])
+@pytest.mark.parametrize("kind", ["step", "mutable", "snapshot"])
 def test_damage_is_named_and_the_state_before_is_used(folder, kind, damage):
     path = newest_files(folder)[kind]
     DAMAGES[damage](path)
@@ -94,7 +94,7 @@ def test_damage_is_named_and_the_state_before_is_used(folder, kind, damage):
 
 
 def test_after_damage_the_sound_state_stays_until_two_newer_ones_are_there(folder):
-    cut(newest_files(folder)["present"])
+    cut(newest_files(folder)["mutable"])
     store = StateStore(folder)
     store.load()
     store.save(state(7))
@@ -108,11 +108,11 @@ def test_after_damage_the_sound_state_stays_until_two_newer_ones_are_there(folde
 
 
 def test_damage_to_both_is_named_and_nothing_is_loaded(folder):
-    for path in folder.glob("*/present-*"):
+    for path in folder.glob("*/mutable-*"):
         cut(path)
     found = StateStore(folder).load()
     assert found.saved is None
-    assert ["present-000000007" in found.damage[0], "present-000000006" in found.damage[1]] == [
+    assert ["mutable-000000007" in found.damage[0], "mutable-000000006" in found.damage[1]] == [
         True,
         True,
     ]
@@ -213,7 +213,7 @@ def test_a_snapshot_is_written_once_in_each_slot(tmp_path, monkeypatch):
     for step in range(5, 10):
         store.save(state(step))
     assert len([path for path in written if "snapshot" in path.name]) == 2
-    assert len([path for path in written if "present" in path.name]) == 5
+    assert len([path for path in written if "mutable" in path.name]) == 5
 
 
 def test_values_are_readable_by_a_person(folder):

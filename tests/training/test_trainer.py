@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 import torch
 
+from tests.training.conftest import dataset
 from transformer.model.checkpoint import save_checkpoint
+from transformer.model.weights import model_weights
 from transformer.text.ids import Ids
-from transformer.training.averaging import model_weights
 from transformer.training.batching import BatchPlan, make_batch
+from transformer.training.forward import hidden_states
+from transformer.training.observer import Observer
+from transformer.training.problems import DivergedError
 from transformer.training.sentence_batches import make_plan
-from transformer.training.trainer import DivergedError, Trainer, mask_seed, train_model
-from transformer.training.validation import hidden_states
+from transformer.training.trainer import Trainer, mask_seed
 
 
 @pytest.fixture
@@ -19,8 +22,8 @@ def plain_model(model_config):
     return model_config.model_copy(update={"dropout": 0.0})
 
 
-class Record:
-    """A reporter that keeps what it hears."""
+class Record(Observer):
+    """Keeps what it hears."""
 
     def __init__(self):
         self.events = []
@@ -28,8 +31,14 @@ class Record:
     def on_start(self, num_steps, num_parameters, step):
         self.events.append(("start", num_steps))
 
-    def on_log(self, row, speed):
-        assert speed.tokens_per_second > 0
+    def on_ready(self, seconds):
+        self.events.append(("ready", seconds))
+
+    def on_step(self, batch, seconds_waited):
+        assert seconds_waited > 0
+        self.events.append(("step", batch.num_tokens))
+
+    def on_log(self, row):
         self.events.append(("log", row.step))
 
     def on_validation(self, row):
@@ -49,7 +58,7 @@ def assert_same_weights(first, second, **tolerances):
 def test_the_same_inputs_give_the_same_bytes(tmp_path, train_config, model_config, copy_ids):
     files = []
     for name in ("a", "b"):
-        result = train_model(train_config(average_checkpoints=2), model_config, copy_ids)
+        result = Trainer(train_config(average_checkpoints=2), model_config, copy_ids).run()
         save_checkpoint(tmp_path / name, result.model, result.info)
         files.append((tmp_path / name / "model.safetensors").read_bytes())
         files.append((result.train_rows, result.valid_rows, result.summary))
@@ -58,7 +67,7 @@ def test_the_same_inputs_give_the_same_bytes(tmp_path, train_config, model_confi
 
 def test_another_seed_gives_another_model(train_config, model_config, copy_ids):
     losses = {
-        train_model(train_config(seed=seed), model_config, copy_ids).summary["valid_loss"]
+        Trainer(train_config(seed=seed), model_config, copy_ids).run().summary["valid_loss"]
         for seed in (1, 2)
     }
     assert len(losses) == 2
@@ -69,12 +78,12 @@ def test_half_the_batch_with_twice_the_accumulation_is_the_same_training(
 ):
     # Exact in exact arithmetic; Adam blows up the rounding of tiny gradients, hence its epsilon.
     optimizer = train_config().optimizer.model_dump() | {"epsilon": 1e-4}
-    whole = train_model(train_config(optimizer=optimizer), plain_model, copy_ids)
+    whole = Trainer(train_config(optimizer=optimizer), plain_model, copy_ids).run()
     for parts in (2, 4):
         config = train_config(
             batch_tokens=128 // parts, gradient_accumulation=parts, optimizer=optimizer
         )
-        cut = train_model(config, plain_model, copy_ids)
+        cut = Trainer(config, plain_model, copy_ids).run()
         assert_same_weights(cut.model, whole.model, rtol=1e-4, atol=1e-5)
 
 
@@ -99,19 +108,19 @@ def test_early_stopping_keeps_the_best_weights(train_config, model_config, copy_
         validate_every_steps=2,
         early_stopping_patience=2,
     )
-    result = train_model(config, model_config, copy_ids)
+    result = Trainer(config, model_config, copy_ids).run()
     losses = [row.valid_loss for row in result.valid_rows]
     best = int(np.argmin(losses))
     assert len(losses) == best + 3
     assert result.summary["steps"] < 200
     assert result.summary["saved_step"] == result.valid_rows[best].step
-    stopped_at_best = train_model(
+    stopped_at_best = Trainer(
         config.model_copy(
             update={"max_steps": result.summary["saved_step"], "early_stopping_patience": None}
         ),
         model_config,
         copy_ids,
-    )
+    ).run()
     assert_same_weights(result.model, stopped_at_best.model, rtol=0, atol=0)
 
 
@@ -119,7 +128,7 @@ def test_the_saved_weights_are_the_mean_of_the_last_validations(
     train_config, model_config, copy_ids
 ):
     def train(**changes):
-        return train_model(train_config(**changes), model_config, copy_ids).model
+        return Trainer(train_config(**changes), model_config, copy_ids).run().model
 
     averaged = train(average_checkpoints=2)
     latest = [model_weights(train(max_steps=steps)) for steps in (8, 12)]
@@ -132,10 +141,11 @@ def test_rows_come_at_their_steps_with_a_validation_at_the_end(
 ):
     record = Record()
     config = train_config(max_steps=11, validate_every_steps=5, log_every_steps=3)
-    result = train_model(config, model_config, copy_ids, [record])
+    result = Trainer(config, model_config, copy_ids, record).run()
     assert [row.step for row in result.train_rows] == [3, 5, 6, 9, 10, 11]
     assert [row.step for row in result.valid_rows] == [5, 10, 11]
-    assert record.events[0] == ("start", 11)
+    assert record.events[:2] == [("start", 11), ("ready", 0.0)]
+    assert sum(kind == "step" for kind, _ in record.events) == 11
     assert record.events[-1] == ("end", 0)
     assert [step for kind, step in record.events if kind == "validation"] == [5, 10, 11]
 
@@ -144,7 +154,7 @@ def test_without_a_number_of_steps_validation_closes_each_epoch(
     train_config, model_config, copy_ids
 ):
     config = train_config(max_steps=None, max_epochs=2, validate_every_steps=None)
-    result = train_model(config, model_config, copy_ids)
+    result = Trainer(config, model_config, copy_ids).run()
     plan = BatchPlan(copy_ids.train.source_lengths, copy_ids.train.target_lengths, 128, 1)
     steps = [row.step for row in result.valid_rows]
     assert steps == [plan.num_batches, 2 * plan.num_batches]
@@ -153,7 +163,7 @@ def test_without_a_number_of_steps_validation_closes_each_epoch(
 
 def test_logging_more_often_changes_nothing(train_config, model_config, copy_ids):
     models = [
-        train_model(train_config(log_every_steps=every), model_config, copy_ids).model
+        Trainer(train_config(log_every_steps=every), model_config, copy_ids).run().model
         for every in (1, 100)
     ]
     assert_same_weights(*models, rtol=0, atol=0)
@@ -204,7 +214,7 @@ def test_out_of_memory_is_told_with_the_batch_and_what_to_lower(
 
 def test_bfloat16_trains_too(train_config, model_config, copy_ids):
     half, full = (
-        train_model(train_config(precision=name), model_config, copy_ids).summary["valid_loss"]
+        Trainer(train_config(precision=name), model_config, copy_ids).run().summary["valid_loss"]
         for name in ("bfloat16", "float32")
     )
     assert half == pytest.approx(full, rel=0.02)
@@ -215,7 +225,7 @@ def test_bfloat16_trains_too(train_config, model_config, copy_ids):
 def test_a_compiled_model_trains_like_an_eager_one(train_config, plain_model, copy_ids):
     optimizer = train_config().optimizer.model_dump() | {"epsilon": 1e-4}
     eager, compiled = (
-        train_model(train_config(compile=flag, optimizer=optimizer), plain_model, copy_ids).model
+        Trainer(train_config(compile=flag, optimizer=optimizer), plain_model, copy_ids).run().model
         for flag in (False, True)
     )
     assert_same_weights(compiled, eager, rtol=1e-4, atol=1e-5)
@@ -224,14 +234,14 @@ def test_a_compiled_model_trains_like_an_eager_one(train_config, plain_model, co
 def test_too_few_positions_for_the_data_are_refused(train_config, model_config, copy_ids):
     small = model_config.model_copy(update={"max_positions": 5})
     with pytest.raises(ValueError, match=r"longest source of train has 8 .*max_positions = 5"):
-        train_model(train_config(), small, copy_ids)
+        Trainer(train_config(), small, copy_ids).run()
 
 
 def no_longer_than(pairs, longest):
     """The pairs of a corpus of copies that have at most so many tokens."""
     sentences = np.split(pairs.source_ids, pairs.source_offsets[1:-1])
     kept = [sentence.tolist() for sentence in sentences if len(sentence) <= longest]
-    return type(pairs)(kept, kept)
+    return dataset(kept, kept)
 
 
 def test_validation_leaves_out_what_does_not_fit(train_config, model_config, copy_ids):
@@ -239,8 +249,8 @@ def test_validation_leaves_out_what_does_not_fit(train_config, model_config, cop
         *(no_longer_than(pairs, 5) for pairs in (copy_ids.train, copy_ids.valid)), copy_ids.meta
     )
     small = model_config.model_copy(update={"max_positions": 5})
-    expected = train_model(train_config(), small, short)
-    found = train_model(train_config(), small, replace(short, valid=copy_ids.valid))
+    expected = Trainer(train_config(), small, short).run()
+    found = Trainer(train_config(), small, replace(short, valid=copy_ids.valid)).run()
     assert found.valid_rows == expected.valid_rows
     num_left_out = len(copy_ids.valid) - len(short.valid)
     assert num_left_out > 0
@@ -249,16 +259,16 @@ def test_validation_leaves_out_what_does_not_fit(train_config, model_config, cop
 
 def test_validation_text_that_fits_nowhere_is_refused(train_config, model_config, copy_ids):
     train = no_longer_than(copy_ids.train, 2)
-    long = replace(copy_ids, train=train, valid=type(train)([[4, 5, 3]], [[4, 5, 3]]))
+    long = replace(copy_ids, train=train, valid=dataset([[4, 5, 3]], [[4, 5, 3]]))
     tiny = model_config.model_copy(update={"max_positions": 2})
     with pytest.raises(ValueError, match=r"every pair of valid is longer .*max_positions = 2"):
-        train_model(train_config(), tiny, long)
+        Trainer(train_config(), tiny, long).run()
 
 
 def test_a_vocabulary_that_can_not_be_tied_is_refused(train_config, model_config, copy_ids):
     ids = replace(copy_ids, meta=replace(copy_ids.meta, source_vocab_size=30))
     with pytest.raises(ValueError, match="needs one joint vocabulary"):
-        train_model(train_config(), model_config, ids)
+        Trainer(train_config(), model_config, ids).run()
 
 
 def test_mask_seeds_differ_by_seed_step_part():
@@ -278,7 +288,7 @@ def test_a_tiny_model_learns_to_copy(train_config, model_config, copy_ids):
         label_smoothing=0.0,
     )
     model = model_config.model_copy(update={"dropout": 0.0, "num_encoder_layers": 2})
-    result = train_model(config, model, copy_ids)
+    result = Trainer(config, model, copy_ids).run()
     assert result.valid_rows[-1].accuracy > 0.95
 
 
@@ -308,7 +318,7 @@ def test_accuracy_is_the_mean_over_the_last_steps_of_each_epoch(
 
 def test_measuring_accuracy_changes_nothing_else(train_config, model_config, copy_ids):
     plain, measured = (
-        train_model(train_config(accuracy_steps=steps), model_config, copy_ids)
+        Trainer(train_config(accuracy_steps=steps), model_config, copy_ids).run()
         for steps in (None, 1)
     )
     assert_same_weights(plain.model, measured.model, rtol=0, atol=0)
@@ -320,6 +330,6 @@ def test_dropout_is_on_while_accuracy_is_measured(train_config, model_config, co
     def accuracy(dropout):
         config = train_config(accuracy_steps=9, learning_rate=1e-12, max_steps=40)
         model = model_config.model_copy(update={"dropout": dropout})
-        return train_model(config, model, copy_ids).summary["train_accuracy"]["epoch_1"]
+        return Trainer(config, model, copy_ids).run().summary["train_accuracy"]["epoch_1"]
 
     assert accuracy(0.0) != accuracy(0.5)

@@ -6,12 +6,12 @@ import torch
 from torch._dynamo.utils import counters
 
 from transformer.model.attention import explicit_attention, scaled_dot_product_attention
-from transformer.training.averaging import model_weights
+from transformer.model.weights import model_weights
 from transformer.training.batching import make_batch
 from transformer.training.device import autocast
+from transformer.training.forward import hidden_states
 from transformer.training.loss import plain_cross_entropy, smoothed_cross_entropy
-from transformer.training.trainer import Trainer, train_model
-from transformer.training.validation import hidden_states
+from transformer.training.trainer import Trainer
 from transformer.training.variants import Variants, use_variants
 
 TABLE = "source_embedding.tokens.weight"
@@ -88,7 +88,7 @@ def test_no_form_changes_what_float32_training_learns(train_config, plain_model,
     optimizer = train_config().optimizer.model_dump() | {"epsilon": 1e-4}
     config = train_config(optimizer=optimizer)
     usual, other = (
-        train_model(config, plain_model, copy_ids, variants=variants).model
+        Trainer(config, plain_model, copy_ids, variants=variants).run().model
         for variants in (Variants(), ALL)
     )
     for name, value in model_weights(usual).items():
@@ -98,10 +98,14 @@ def test_no_form_changes_what_float32_training_learns(train_config, plain_model,
 @pytest.mark.slow
 def test_all_forms_compiled_learn_what_none_learns_eagerly(train_config, plain_model, copy_ids):
     optimizer = train_config().optimizer.model_dump() | {"epsilon": 1e-4}
-    eager = train_model(train_config(optimizer=optimizer), plain_model, copy_ids).model
-    compiled = train_model(
-        train_config(compile=True, optimizer=optimizer), plain_model, copy_ids, variants=ALL
-    ).model
+    eager = Trainer(train_config(optimizer=optimizer), plain_model, copy_ids).run().model
+    compiled = (
+        Trainer(
+            train_config(compile=True, optimizer=optimizer), plain_model, copy_ids, variants=ALL
+        )
+        .run()
+        .model
+    )
     for name, value in model_weights(eager).items():
         torch.testing.assert_close(model_weights(compiled)[name], value, rtol=1e-4, atol=1e-5)
 
@@ -166,3 +170,13 @@ def test_a_batch_that_memory_does_not_hold_is_told_before_the_first_step(
     monkeypatch.setattr(trainer, "_loss", fail)
     with pytest.raises(ValueError, match=r"out of memory at step 1, .* lower train.batch_tokens"):
         trainer.run()
+
+
+def test_after_the_last_step_nothing_is_left_to_compile(
+    train_config, model_config, copy_ids, monkeypatch
+):
+    monkeypatch.setattr(torch, "compile", lambda function, **options: function)
+    trainer = Trainer(train_config(compile=True), model_config, copy_ids)
+    trainer.state.step = trainer.num_steps
+    trainer.warm_up()
+    assert all(parameter.grad is None for parameter in trainer.state.model.parameters())

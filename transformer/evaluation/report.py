@@ -1,7 +1,6 @@
 """The whole report on a translated test set."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,40 +15,8 @@ from transformer.evaluation.tables import (
     write_length_groups,
     write_translations,
 )
+from transformer.evaluation.translated_test import AttentionMap, TranslatedTest
 from transformer.files import atomic_folder, write_json
-
-
-@dataclass(frozen=True)
-class TranslatedTest:
-    """A test set with its translations; all sequences are aligned."""
-
-    sources: Sequence[str]
-    # In tokens, without end mark.
-    source_lengths: Sequence[int]
-    # As the corpus has them, untouched.
-    references: Sequence[str]
-    # As the training text was treated, or None where that changes no more than spaces.
-    normalized_references: Sequence[str] | None
-    # By the search that the params ask for, with its normalised log-probability.
-    translations: Sequence[str]
-    scores: Sequence[float]
-    greedy_translations: Sequence[str]
-    # Sources that were too long for the model, and lost their end.
-    num_truncated_sources: int
-    # Translations that reached the longest length allowed before an end mark.
-    num_cut_translations: int
-
-
-@dataclass(frozen=True)
-class AttentionMap:
-    """Attention while one sentence was translated."""
-
-    # The sentence's row in the test set, from 0.
-    row: int
-    source_tokens: Sequence[str]
-    target_tokens: Sequence[str]
-    # A row per target token, a column per source token.
-    weights: Sequence[Sequence[float]]
 
 
 def write_evaluation(
@@ -63,7 +30,8 @@ def write_evaluation(
     Raises:
         ValueError: the test set is empty.
     """
-    translations, references, tokenizer = test.translations, test.references, config.bleu_tokenizer
+    translations, references = test.translations, test.texts.references
+    tokenizer = config.bleu_tokenizer
     scores = score_corpus(
         translations, references, bleu_tokenizer=tokenizer, num_bootstrap=config.num_bootstrap
     )
@@ -83,10 +51,10 @@ def write_evaluation(
         describe_scores(scores),
         f"greedy search: BLEU {greedy:.2f}",
     ]
-    if test.normalized_references is not None:
+    if test.texts.normalized_references is not None:
         normalized = score_corpus(
             translations,
-            test.normalized_references,
+            test.texts.normalized_references,
             bleu_tokenizer=tokenizer,
             num_bootstrap=config.num_bootstrap,
         )
@@ -101,7 +69,7 @@ def write_evaluation(
     )
     write_translations(
         folder / "translations.csv",
-        sources=test.sources,
+        sources=test.texts.sources,
         references=references,
         translations=translations,
         scores=test.scores,
@@ -111,6 +79,13 @@ def write_evaluation(
     plot_bleu_by_length(groups, folder / "bleu_by_length.png")
     write_json(folder / "evaluate.json", values)
     return values, "\n".join(summary)
+
+
+def headline_metrics(values: Mapping[str, Any]) -> dict[str, float]:
+    """The few figures that tell experiments apart, out of evaluate.json."""
+    margin = (values["bleu_high"] - values["bleu_low"]) / 2
+    metrics = {name: values[name] for name in ("bleu", "chrf", "ter")} | {"bleu_margin": margin}
+    return {name: round(value, 2) for name, value in metrics.items()}
 
 
 def write_attention_maps(folder: Path, maps: Sequence[AttentionMap]) -> None:

@@ -1,13 +1,12 @@
 """The tables of an evaluation."""
 
-import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from transformer.evaluation.scores import CorpusScores, LengthGroup
-from transformer.files import atomic_write
+from transformer.files import write_csv
 
 # More digits than anyone reads, fewer than differ between two runs that ought to be equal.
 DECIMALS = 4
@@ -79,14 +78,3 @@ def write_attention(
 
 def _round(value: float) -> float:
     return round(value, DECIMALS)
-
-
-def write_csv(path: Path, names: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Writes a table: UTF-8, lines end in LF."""
-    with (
-        atomic_write(path) as temporary,
-        temporary.open("w", encoding="utf-8", newline="") as file,
-    ):
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows(rows)

@@ -10,8 +10,8 @@ import torch
 
 from transformer.evaluation.attention_maps import cross_attention
 from transformer.model.transformer import Transformer
-from transformer.search import greedy
-from transformer.search.beam import SpecialIds
+from transformer.search import greedy, steps
+from transformer.text.special_tokens import SpecialIds
 
 
 class TraceStep(NamedTuple):
@@ -35,10 +35,10 @@ def trace_greedy(
 
     Args:
         model: in evaluation mode.
-        source: ids with the end mark.
-        max_length: the most target tokens, end mark included.
+        source: ids with the end token.
+        max_length: the most target tokens, end token included.
         num_candidates: how many of the likeliest tokens each step tells, or all that there are.
-        special: marks of the target vocabulary.
+        special: of the target vocabulary.
 
     Raises:
         ValueError: the source is empty.
@@ -47,21 +47,20 @@ def trace_greedy(
         raise ValueError("there is no token to translate, so nothing to trace")
     device = next(model.parameters()).device
     memory = model.encode(torch.tensor([source], device=device), None)
-    cache = model.init_cache(memory, None, 1)
+    cross, cache = model.init_cache(memory, None)
     limit = torch.tensor([max_length], device=device)
     state = greedy.init_state(limit, special)
     taken: list[int] = []
     likeliest: list[list[tuple[int, float]]] = []
     while greedy.goes_on(state, limit, special):
-        logits, cache = model.step(state.token, cache)  # [1, 1, V]
+        state, cache, logits = steps.greedy_step(model, cross, state, cache, special)
         probabilities = logits.float().softmax(-1).flatten()
         best = probabilities.topk(min(num_candidates, len(probabilities)))
         likeliest.append(list(zip(best.indices.tolist(), best.values.tolist(), strict=True)))
-        state = greedy.step(logits, state, special)
         taken.append(int(state.token))
     if not taken:
         return []
-    maps = cross_attention(model, source, [special.bos, *taken[:-1]])[-1].tolist()  # [T][S]
+    maps = cross_attention(model, source, [special.bos_id, *taken[:-1]])[-1].tolist()  # [T][S]
     return [TraceStep(*step) for step in zip(taken, likeliest, maps, strict=True)]
 
 
@@ -78,7 +77,7 @@ def describe_trace(
         steps: of `trace_greedy`.
         source_pieces: what a reader calls the source's tokens, S of them.
         name_target: what a reader calls an id of the target vocabulary.
-        bos: the target's start mark.
+        bos: the target's start token.
         num_looks: how many source tokens are named, those that got most attention.
     """
     lines, state = [], [name_target(bos)]

@@ -1,62 +1,16 @@
-"""Attention as the exported graph computes it.
-
-Shapes: B batch, W beams, L length, S source length, P = T * W positions of all beams so far,
-H heads, D d_model, E = D / H.
+"""Attention as the exported graph computes it: backends of `transformer.model.attention`.
 
 Two forms that give the same numbers: `FusedAttention` uses onnxruntime's own operator,
-`PortableAttention` only operators that every ONNX runtime has. Both take the projections as
-`[..., D]`.
+`PortableAttention` only operators that every ONNX runtime has. Shapes as in the protocol.
 """
 
 import math
-from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.onnx import ops
 
-
-class Attention(Protocol):
-    """Scaled dot-product attention of the encoder, of a decoding step, and across the two."""
-
-    num_heads: int
-
-    def mask(self, source_mask: Tensor, dtype: torch.dtype) -> Tensor:
-        """bool [B, S], True at real tokens -> the form that the methods below take."""
-        ...
-
-    def encode(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-        """[B, S, D] each -> [B, S, D]."""
-        ...
-
-    def step(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        past_key: Tensor,
-        past_value: Tensor,
-        reach: Tensor | None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """A step of all beams.
-
-        Args:
-            query: [B, W, D].
-            key: likewise.
-            value: likewise.
-            past_key: [B, H, P, E], of all beams at all steps before.
-            past_value: likewise.
-            reach: float [B, 1, W, P + W], 0 where a beam's own past and present are, else -inf;
-                None for a single beam, to which all of it belongs.
-
-        Returns:
-            [B, W, D] and the longer past, [B, H, P + W, E] twice.
-        """
-        ...
-
-    def cross(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-        """Query [B, W, D], key and value [B, H, S, E] -> [B, W, D]."""
-        ...
+from transformer.model.attention import join_heads, split_heads
 
 
 class FusedAttention:
@@ -65,12 +19,21 @@ class FusedAttention:
     def __init__(self, num_heads: int) -> None:
         self.num_heads = num_heads
 
-    def mask(self, source_mask: Tensor, dtype: torch.dtype) -> Tensor:
+    def mask(self, is_real: Tensor, dtype: torch.dtype) -> Tensor:
         """As in `Attention`: int32 [B, S], 1 at real tokens."""
-        return source_mask.to(torch.int32)
+        return is_real.to(torch.int32)
 
-    def encode(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-        """As in `Attention`."""
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        *,
+        is_causal: bool = False,
+        dropout: float = 0.0,
+    ) -> Tensor:
+        """As in `Attention`; of an encoder, so never causal, and without dropout."""
         return self._attend([query, key, value, None, mask], query)
 
     def step(
@@ -80,14 +43,14 @@ class FusedAttention:
         value: Tensor,
         past_key: Tensor,
         past_value: Tensor,
-        reach: Tensor | None,
+        ancestry: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """As in `Attention`."""
         batch, heads, past, width = past_key.shape
         grown = [batch, heads, past + query.shape[1], width]
         context, keys, values = ops.symbolic_multi_out(
             "com.microsoft::MultiHeadAttention",
-            [query, key, value, None, None, reach, past_key, past_value],
+            [query, key, value, None, None, ancestry, past_key, past_value],
             {"num_heads": self.num_heads},
             dtypes=[query.dtype] * 3,
             shapes=[list(query.shape), grown, grown],
@@ -95,7 +58,15 @@ class FusedAttention:
         )
         return context, keys, values
 
-    def cross(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    def cross(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        *,
+        dropout: float = 0.0,
+    ) -> Tensor:
         """As in `Attention`."""
         return self._attend([query, key, value, None, mask], query)
 
@@ -116,13 +87,22 @@ class PortableAttention:
     def __init__(self, num_heads: int) -> None:
         self.num_heads = num_heads
 
-    def mask(self, source_mask: Tensor, dtype: torch.dtype) -> Tensor:
+    def mask(self, is_real: Tensor, dtype: torch.dtype) -> Tensor:
         """As in `Attention`: [B, 1, 1, S] of the type, 0 at real tokens, else -inf."""
-        return torch.where(source_mask, 0.0, -torch.inf)[:, None, None].to(dtype)
+        return torch.where(is_real, 0.0, -torch.inf)[:, None, None].to(dtype)
 
-    def encode(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-        """As in `Attention`."""
-        return self.cross(query, split_heads(key, self.num_heads), self._split(value), mask)
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        *,
+        is_causal: bool = False,
+        dropout: float = 0.0,
+    ) -> Tensor:
+        """As in `Attention`; of an encoder, so never causal, and without dropout."""
+        return self._attend(query, self._split(key), self._split(value), mask)
 
     def step(
         self,
@@ -131,14 +111,22 @@ class PortableAttention:
         value: Tensor,
         past_key: Tensor,
         past_value: Tensor,
-        reach: Tensor | None,
+        ancestry: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """As in `Attention`."""
         keys = torch.cat([past_key, self._split(key)], dim=2)
         values = torch.cat([past_value, self._split(value)], dim=2)
-        return self._attend(query, keys, values, reach), keys, values
+        return self._attend(query, keys, values, ancestry), keys, values
 
-    def cross(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    def cross(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        *,
+        dropout: float = 0.0,
+    ) -> Tensor:
         """As in `Attention`."""
         return self._attend(query, key, value, mask)
 
@@ -146,13 +134,7 @@ class PortableAttention:
         scale = 1 / math.sqrt(key.shape[-1])
         scores = (self._split(query) * scale) @ key.transpose(2, 3)  # [B, H, L, S]
         weights = torch.softmax(scores if mask is None else scores + mask, dim=-1)
-        return (weights @ value).transpose(1, 2).flatten(2)
+        return join_heads(weights @ value)
 
     def _split(self, x: Tensor) -> Tensor:
         return split_heads(x, self.num_heads)
-
-
-def split_heads(x: Tensor, num_heads: int) -> Tensor:
-    """[B, L, D] -> [B, H, L, E]."""
-    batch, length, width = x.shape
-    return x.reshape(batch, length, num_heads, width // num_heads).transpose(1, 2)

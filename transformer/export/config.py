@@ -1,6 +1,6 @@
 """The `export` section: what the translator's graphs look like, how far they may stray."""
 
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -8,6 +8,28 @@ from transformer.config import Section
 
 # Of a graph: float32 is the reference; int8 is for the CPU, float16 for CUDA.
 Precision = Literal["float32", "int8", "float16"]
+
+
+class Form(NamedTuple):
+    """What a precision comes to in the translator's folder."""
+
+    file: str
+    # Of the weights that PyTorch exports; int8 is made of float32's.
+    dtype: Literal["float32", "float16"]
+    # Judged by the kernels that will serve it, where they are to be had.
+    prefers_cuda: bool
+
+
+FORMS: dict[Precision, Form] = {
+    "float32": Form("translator.onnx", "float32", False),
+    "int8": Form("translator.int8.onnx", "float32", False),
+    "float16": Form("translator.float16.onnx", "float16", True),
+}
+# What `auto` takes on each provider: the first of these that passed. float32 always has.
+PREFERRED: dict[str, tuple[Precision, ...]] = {
+    "cpu": ("int8", "float32"),
+    "cuda": ("float16", "float32"),
+}
 
 
 class ShortlistConfig(Section):

@@ -2,8 +2,8 @@
 
     source, max_length, length_penalty, patience, beam_size, num_best -> target, scores, lengths
 
-PyTorch exports the parts of `transformer.export.subgraphs` one by one, `joining` makes one graph of
-them. Everything that a caller may choose is an input: the size of the beam and the number of
+PyTorch exports the modules of `transformer.export.subgraphs` one by one, `assemble` makes one graph
+of them. Everything that a caller may choose is an input: the size of the beam and the number of
 answers only size tensors. But one sentence with one beam takes a loop of its own, in the same file
 and with the same weights, in which nothing is left of the search but the choice of a token.
 """
@@ -13,40 +13,51 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx
 import torch
-from onnx import TensorProto, helper
+from onnxscript.optimizer import fold_constants, remove_unused_nodes
 from torch import nn
 
-from transformer.export.assembly.assemble import (
-    ACTIVE,
-    ANSWERS,
-    GREEDY_LOGITS,
-    LOGITS,
-    OPSET,
-    Parts,
-    alone,
-    join,
-    renamed,
-)
-from transformer.export.attention import Attention, FusedAttention, PortableAttention
-from transformer.export.config import Precision
-from transformer.export.quantize import Product, quantize, transpose_weights
+from transformer.export.assemble import MADE, OPSET, OUTPUTS, Subgraphs, assemble
+from transformer.export.attention import FusedAttention, PortableAttention
+from transformer.export.config import FORMS, Precision
+from transformer.export.quantization import Product, quantize, transpose_weights
 from transformer.export.shortlist.choose import Shortlist
-from transformer.export.shortlist.subgraph import LISTED_MARKS
-from transformer.export.signatures import Value, describe, dynamic_axes, examples, names
-from transformer.export.subgraphs import GreedyFinish, GreedyStep, Settle, Start, Step
-from transformer.model.transformer import Transformer
-from transformer.search.beam import SpecialIds
+from transformer.export.shortlist.subgraph import LISTED, BatchShortlist
+from transformer.export.signatures import (
+    Signatures,
+    Value,
+    alone,
+    declare,
+    dynamic_axes,
+    example,
+    fill,
+    settle,
+)
+from transformer.export.subgraphs import Begin, EndRound, GreedyFinish, GreedyStep, Step
+from transformer.model.transformer import CrossCache, SelfCache, Transformer
+from transformer.search.beam import SearchConstants, SearchInputs, SearchState
+from transformer.search.greedy import GreedyState
+from transformer.search.steps import Round, SourceRows
+from transformer.text.special_tokens import SpecialIds
 
 INPUTS = ["source", "max_length", "length_penalty", "patience", "beam_size", "num_best"]
-OUTPUTS = [*ANSWERS]
 ATTENTION: dict[str, type[FusedAttention] | type[PortableAttention]] = {
     "fused": FusedAttention,
     "portable": PortableAttention,
 }
+# Slices of fused projections are folded, however large the weights.
+_FOLD_LIMIT = 1 << 40
+
+
+class Graph(NamedTuple):
+    """The translator in one precision."""
+
+    model: onnx.ModelProto
+    # The same with the logits of each step as a further output, for verification.
+    with_logits: onnx.ModelProto
 
 
 def build_graphs(
@@ -57,15 +68,15 @@ def build_graphs(
     attention: str,
     precisions: Sequence[Precision],
     shortlist: Shortlist | None = None,
-) -> dict[Precision, onnx.ModelProto]:
+) -> dict[Precision, Graph]:
     """The whole translator in each precision; the same model gives the same bytes.
 
     Args:
         model: on the CPU in float32, in evaluation mode; it is not changed.
-        source_pad: padding mark of the source vocabulary.
-        special: marks of the target vocabulary.
+        source_pad: padding id of the source vocabulary.
+        special: of the target vocabulary.
         attention: "fused" or "portable", see `transformer.export.attention`.
-        precisions: float32; int8, see `transformer.export.quantize`; float16, whose scores are
+        precisions: float32; int8, see `transformer.export.quantization`; float16, whose scores are
             float32 all the same.
         shortlist: among which int8 chooses; None for the whole vocabulary.
 
@@ -78,141 +89,165 @@ def build_graphs(
           `transformer.search.beam.SearchResult`.
     """
     is_fused = attention == "fused"
-    graphs: dict[Precision, onnx.ModelProto] = {}
-    # int8 is made from the parts of float32, unless a short-list gives it parts of its own.
-    exported: dict[tuple[torch.dtype, bool], Parts] = {}
+    graphs: dict[Precision, Graph] = {}
+    # int8 is made from the subgraphs of float32, unless a short-list gives it some of its own.
+    exported: dict[tuple[torch.dtype, bool], Subgraphs] = {}
     for precision in precisions:
-        dtype = torch.float16 if precision == "float16" else torch.float32
+        dtype: torch.dtype = getattr(torch, FORMS[precision].dtype)
         listed = shortlist if precision == "int8" else None
         form = dtype, listed is not None
         if form not in exported:
-            exported[form] = export_parts(model, dtype, source_pad, special, attention, listed)
+            exported[form] = export_subgraphs(model, dtype, source_pad, special, attention, listed)
         parts = exported[form]
         if precision == "int8":
-            parts = quantize_parts(parts, is_fused)
-        graphs[precision] = join(parts, marks(special, listed).bos, is_fused)
+            parts = quantize_subgraphs(parts, is_fused)
+        graphs[precision] = Graph(
+            assemble(parts, is_fused), assemble(parts, is_fused, with_logits=True)
+        )
     return graphs
 
 
-def marks(special: SpecialIds, shortlist: Shortlist | None) -> SpecialIds:
-    """The marks as the search in the graph knows them."""
-    return special if shortlist is None else LISTED_MARKS
-
-
-def quantize_parts(parts: Parts, is_fused: bool) -> Parts:
-    """The parts with integer weights, each in the form of product that is quickest there."""
+def quantize_subgraphs(parts: Subgraphs, is_fused: bool) -> Subgraphs:
+    """The subgraphs with integer weights, each in the form of product that is quickest there."""
     many: Product = "batched" if is_fused else "standard"
     one: Product = "single" if is_fused else "standard"
     return parts._replace(
-        start=quantize(parts.start, many),
+        begin=quantize(parts.begin, many),
         step=quantize(parts.step, many),
         greedy_step=quantize(parts.greedy_step, one),
     )
 
 
-def export_parts(
+def export_subgraphs(
     model: Transformer,
     dtype: torch.dtype,
     source_pad: int,
     special: SpecialIds,
     attention: str,
     shortlist: Shortlist | None = None,
-) -> Parts:
-    """The parts of a model as ONNX graphs, its weights of the type."""
+) -> Subgraphs:
+    """The subgraphs of a model, its weights of the type."""
     if dtype != torch.float32:
         model = copy.deepcopy(model).to(dtype)
-    form: Attention = ATTENTION[attention](model.config.num_heads)
-    mask = form.mask(torch.ones(2, 2, dtype=torch.bool), dtype)
-    has_shortlist = shortlist is not None
-    faces = describe(model.config, model.output_projection.out_features, mask, dtype, has_shortlist)
-    after_start = [*names([*faces.plan, *faces.words, *faces.memory, *faces.state]), "empty_reach"]
-    start = export_part(
-        Start(model, form, source_pad, special, shortlist),
-        [faces.inputs],
-        [*after_start, "empty_past", *names([*faces.answers, *faces.rows])],
+    backend = ATTENTION[attention](model.config.num_heads)
+    model = model.with_attention(backend)
+    mask = backend.mask(torch.ones(2, 2, dtype=torch.bool), dtype)
+    signatures = settle(
+        model.config, model.output_projection.out_features, mask, dtype, shortlist is not None
     )
-    special = marks(special, shortlist)
-    step = export_part(
-        Step(model, form, special),
-        [faces.plan, faces.words, faces.memory, faces.state, faces.cache],
-        ["next.go_on", *names(renamed("next", faces.state + faces.cache)), LOGITS],
+    listed = [(BatchShortlist if shortlist else None, "shortlist")]
+    search = special if shortlist is None else LISTED
+    step_arguments = [(SourceRows, "source"), (SearchState, "state"), (SelfCache, "cache")]
+    begin = export_subgraph(
+        Begin(model, source_pad, special, shortlist),
+        [signatures.source, (SearchInputs, "")],
+        signatures,
+        [*names(declare(Round, "", signatures.form)), *names(signatures.shortlist)],
     )
-    settle = export_part(
-        Settle(special),
-        [[ACTIVE], faces.answers, faces.rows, faces.plan, faces.memory, faces.state, faces.cache],
-        names(renamed("settled", faces.phase + faces.state + faces.cache)),
-        single=(0, 2),
+    step = export_subgraph(
+        Step(model, search, attention == "fused"),
+        [(SearchConstants, "constants"), *listed, *step_arguments],
+        signatures,
+        ["go_on", *names(signatures.stepped), "logits"],
     )
-    memory, past = ([alone(value) for value in of] for of in (faces.memory, faces.cache[1:]))
-    after_greedy = names(renamed("greedy.next", faces.greedy + past))
-    greedy_step = export_part(
-        GreedyStep(model, form, special),
-        [[Value("max_length", torch.int64, (1,))], faces.words, memory, faces.greedy, past],
-        ["greedy.go_on", *after_greedy, "greedy.taken", GREEDY_LOGITS],
-        single=(0,),
+    end_round = export_subgraph(
+        EndRound(search),
+        [Value("active", torch.int64, ("active",)), (Round, "")],
+        signatures,
+        names(signatures.round),
     )
-    greedy_finish = export_part(
+    greedy_step = export_subgraph(
+        GreedyStep(model, search),
+        [
+            Value("max_length", torch.int64, (1,)),
+            *listed,
+            (CrossCache, "source.cross"),
+            (GreedyState, "greedy"),
+            (SelfCache, "cache"),
+        ],
+        signatures,
+        ["go_on", *names(signatures.greedy), "taken", "logits"],
+        is_alone=True,
+    )
+    greedy_finish = export_subgraph(
         GreedyFinish(),
         [
-            [
-                Value("tokens", torch.int64, ("past_steps", 1, 1)),
-                Value("total", torch.float32, ()),
-                Value("penalty", torch.float32, ()),
-            ]
+            Value("tokens", torch.int64, ("num_steps", 1, 1)),
+            Value("total", torch.float32, ()),
+            Value("length_penalty", torch.float32, ()),
         ],
-        [f"greedy.answer.{name}" for name in ANSWERS],
+        signatures,
+        list(OUTPUTS),
     )
-    return Parts(
-        transpose_weights(start),
+    return Subgraphs(
+        transpose_weights(begin),
         transpose_weights(step),
-        settle,
+        end_round,
         transpose_weights(greedy_step),
         greedy_finish,
-        faces,
+        signatures,
+        search.bos_id,
     )
 
 
-def export_part(
-    part: nn.Module,
-    arguments: Sequence[list[Value]],
-    output_names: list[str],
-    single: Sequence[int] = (),
+def export_subgraph(
+    module: nn.Module,
+    arguments: Sequence[Value | tuple[Any, str]],
+    signatures: Signatures,
+    outputs: list[str],
+    is_alone: bool = False,
 ) -> onnx.GraphProto:
-    """One part as an ONNX graph.
+    """One subgraph.
 
     Args:
-        part: a module; each of its arguments is a list of tensors, those of a single argument
-            excepted, which are its arguments themselves.
-        arguments: the values of each.
-        output_names: of the part's results, in order.
-        single: which arguments are a tensor, not a list of one.
+        module: a module of `transformer.export.subgraphs`.
+        arguments: of its forward: a value, or a declared type (None for none) with its name.
+        signatures: of this export.
+        outputs: names of what it returns, in order.
+        is_alone: of a batch of one.
     """
-    groups: list[Any] = [examples(values) for values in arguments]
-    axes: list[Any] = [dynamic_axes(values) for values in arguments]
-    for index in single:
-        (groups[index],), (axes[index],) = groups[index], axes[index]
-    is_flat = len(arguments) == 1
+    inputs: list[Value] = []
+    examples, axes = [], []
+    for argument in arguments:
+        if isinstance(argument, Value):
+            inputs.append(argument)
+            examples.append(example(argument))
+            axes.append(dynamic_axes(argument))
+            continue
+        declared, name = argument
+        values = [] if declared is None else declare(declared, name, signatures.form)
+        values = [alone(value) for value in values] if is_alone else values
+        inputs += values
+        examples.append(fill(declared, map(example, values), signatures.form))
+        axes.append(fill(declared, map(dynamic_axes, values), signatures.form))
     with quiet():
         program = torch.onnx.export(
-            part.eval(),
-            tuple(groups[0] if is_flat else groups),
+            module.eval(),
+            tuple(examples),
             dynamo=True,
             opset_version=OPSET,
             external_data=False,
-            dynamic_shapes=tuple(axes[0] if is_flat else axes),
-            input_names=[name for values in arguments for name in names(values)],
-            output_names=output_names,
+            dynamic_shapes=tuple(axes),
+            input_names=names(inputs),
+            output_names=[f"{MADE}{name}" for name in outputs],
             verbose=False,
         )
-    assert program is not None
+        assert program is not None
+        fold_constants(program.model, input_size_limit=_FOLD_LIMIT, output_size_limit=_FOLD_LIMIT)
+        remove_unused_nodes(program.model)
     proto: onnx.ModelProto = program.model_proto
     assert not proto.functions, "the exporter left functions behind"
     return proto.graph
 
 
+def names(values: Sequence[Value]) -> list[str]:
+    """The names alone."""
+    return [value.name for value in values]
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Hushes the exporter, which warns of axis names, of its own deprecations, of torchvision."""
+    """Silences the exporter, which warns of axis names, of its own deprecations, of torchvision."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
     levels = [logger.level for logger in loggers]
     with warnings.catch_warnings():
@@ -224,57 +259,6 @@ def quiet() -> Iterator[None]:
         finally:
             for logger, level in zip(loggers, levels, strict=True):
                 logger.setLevel(level)
-
-
-def with_logits(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy with one more output: `logits`, float32, what each step computed.
-
-    With a short-list `words.ids` follows, int64 [n], and n takes the place of V.
-
-    [T, B, W, V] where all rows are done at once, as in a batch of one or of equal sentences; other
-    batches change from phase to phase, and fail.
-    """
-    shown = onnx.ModelProto()
-    shown.CopyFrom(model)
-    (search,) = (node for node in shown.graph.node if node.name == "search")
-    greedy, beam = graphs_of(search)
-    (steps,) = (node for node in greedy.node if node.name == "greedy_steps")
-    # A body's further outputs are gathered over its iterations.
-    _show_cast(graphs_of(steps)[0], GREEDY_LOGITS)
-    steps.output.append("greedy.all_logits")
-    _show(greedy, "greedy.all_logits")
-    (phases,) = (node for node in beam.node if node.name == "phases")
-    (phase,) = graphs_of(phases)
-    (steps,) = (node for node in phase.node if node.name == "steps")
-    _show_cast(graphs_of(steps)[0], LOGITS)
-    steps.output.append("phase.logits")
-    _show(phase, "phase.logits")
-    phases.output.append("beam.all_logits")
-    beam.node.append(helper.make_node("Squeeze", ["beam.all_logits", "zeros"], ["beam.logits"]))
-    _show(beam, "beam.logits")
-    search.output.append("logits")
-    _show(shown.graph, "logits")
-    words = "words.ids"
-    if any(words in node.output for node in shown.graph.node):
-        shown.graph.output.append(helper.make_tensor_value_info(words, TensorProto.INT64, None))
-    return shown
-
-
-def graphs_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
-    """The branches of an `If`, the one that is true first; the body of a `Loop`."""
-    held = {attribute.name: attribute.g for attribute in node.attribute if attribute.HasField("g")}
-    return [held[name] for name in ("then_branch", "else_branch", "body") if name in held]
-
-
-def _show(graph: onnx.GraphProto, name: str) -> None:
-    graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
-
-
-def _show_cast(graph: onnx.GraphProto, name: str) -> None:
-    # A float16 graph has its logits in float16.
-    shown = f"{name}.float32"
-    graph.node.append(helper.make_node("Cast", [name], [shown], to=TensorProto.FLOAT))
-    _show(graph, shown)
 
 
 def serialize(model: onnx.ModelProto) -> bytes:

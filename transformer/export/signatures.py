@@ -1,20 +1,34 @@
-"""Names, types and shapes of what the parts of the graph hand to each other."""
+"""Names, types and shapes of what the exported subgraphs hand to each other.
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+All of it is read off the types of the search and of the model's caches: a field declares its type
+and axes as `Annotated[Tensor, "int64 batch beams"]`, and a new field is in every graph that has its
+type. A value is named by its path, `state.tokens` or `cache.keys.0`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import torch
 from torch import Tensor
 
+from transformer.export.shortlist.subgraph import BatchShortlist
 from transformer.model.config import ModelConfig
+from transformer.model.transformer import SelfCache
+from transformer.search.beam import SearchConstants, SearchInputs, SearchResult, SearchState
+from transformer.search.greedy import GreedyState
+from transformer.search.steps import Round
 
 # An example for the exporter: no two axes alike, none of length 1, which it would take as fixed.
-EXAMPLE_SIZES = {"whole": 5, "listed": 11, "batch": 3, "active": 2, "beams": 4, "places": 2}
+EXAMPLE_SIZES = {"whole": 5, "vocabulary": 11, "batch": 3, "active": 2, "beams": 4, "slots": 2}
 EXAMPLE_SIZES |= {"source_length": 7, "pool": 18, "hypotheses": 12}
-EXAMPLE_SIZES |= {"past_steps": 6, "past": 24, "answer_length": 3}
-PAIR = ("key", "value")
+EXAMPLE_SIZES |= {"num_steps": 6, "past": 24, "target_length": 3}
 # Axes that the exporter is told to be equal wherever they stand; it infers how others follow.
-SHARED_AXES = ("whole", "listed", "batch", "active", "beams", "places", "source_length")
+SHARED_AXES = ("whole", "vocabulary", "batch", "active", "beams", "slots", "source_length")
+# Axes whose length one iteration of a loop changes.
+VARYING_AXES = ("batch", "hypotheses", "pool", "past", "num_steps", "target_length")
+DTYPES = {"int64": torch.int64, "int8": torch.int8, "float32": torch.float32, "bool": torch.bool}
 
 
 class Value(NamedTuple):
@@ -25,141 +39,195 @@ class Value(NamedTuple):
     shape: tuple[str | int, ...]
 
 
-class Interface(NamedTuple):
-    """The values between the parts, in the order in which they are passed."""
+@dataclass(frozen=True)
+class Form:
+    """What the declarations leave open, settled for one export."""
 
-    inputs: list[Value]
-    plan: list[Value]
-    words: list[Value]  # of a short-list: `Words`; empty without one
-    memory: list[Value]  # of the source: masks, then a cross key and value per layer
-    state: list[Value]
-    cache: list[Value]  # `reach`, then a key and value per layer
-    answers: list[Value]
-    rows: list[Value]  # one: which rows of the batch this phase has
-    greedy: list[Value]  # the state of a greedy search
+    # Of the weights, and so of keys, values and ancestry; scores are float32 in any case.
+    dtype: torch.dtype
+    num_layers: int
+    # Of axes that are fixed: heads, head_width, and vocabulary without a short-list.
+    sizes: Mapping[str, int]
+    # Of the attention's backend: its type and shape.
+    mask: Value
+    # Fields that may be None, and are.
+    absent: frozenset[str] = field(default=frozenset())
+
+
+@dataclass(frozen=True)
+class Signatures:
+    """The values between the subgraphs of one export."""
+
+    form: Form
+    has_shortlist: bool
+
+    source = Value("source", torch.int64, ("batch", "source_length"))
+
+    @property
+    def inputs(self) -> list[Value]:
+        """Of the whole graph: sizes as numbers, where the search takes indices."""
+        sizes = {"beams": "beam_size", "slots": "num_best"}
+        values = [self.source, *declare(SearchInputs, "", self.form)]
+        return [
+            Value(sizes[value.name], value.dtype, ()) if value.name in sizes else value
+            for value in values
+        ]
+
+    @property
+    def outputs(self) -> list[Value]:
+        """Of the whole graph."""
+        return [
+            Value("target", torch.int64, ("batch", "num_best", "target_length")),
+            Value("scores", torch.float32, ("batch", "num_best")),
+            Value("lengths", torch.int64, ("batch", "num_best")),
+        ]
 
     @property
     def constants(self) -> list[Value]:
-        """The words, and the part of the plan that stays the same in all phases."""
-        return [*(value for value in self.plan if "batch" not in value.shape), *self.words]
+        """Of a search."""
+        return declare(SearchConstants, "constants", self.form)
 
     @property
-    def phase(self) -> list[Value]:
-        """What a phase hands to the next, the steps aside."""
-        varying = [value for value in self.plan if "batch" in value.shape]
-        return [*self.answers, *self.rows, *varying, *self.memory]
+    def shortlist(self) -> list[Value]:
+        """Of a batch; empty without one."""
+        return declare(BatchShortlist, "shortlist", self.form) if self.has_shortlist else []
+
+    @property
+    def round(self) -> list[Value]:
+        """What one round hands to the next: all but the constants of the whole search."""
+        same = [value for value in self.constants if "batch" not in value.shape]
+        return [value for value in declare(Round, "", self.form) if value not in same]
+
+    @property
+    def stepped(self) -> list[Value]:
+        """What one step hands to the next."""
+        state = declare(SearchState, "state", self.form)
+        return state + declare(SelfCache, "cache", self.form)
+
+    @property
+    def unstepped(self) -> list[Value]:
+        """What no step changes, and has the sizes of what they do."""
+        return self.constants + declare(SearchResult, "answers", self.form)
+
+    @property
+    def greedy(self) -> list[Value]:
+        """What one greedy step hands to the next, for a batch of one."""
+        values = declare(GreedyState, "greedy", self.form)
+        values += declare(SelfCache, "cache", self.form)
+        return [alone(value) for value in values]
 
 
-def describe(
+def settle(
     config: ModelConfig,
     target_vocab_size: int,
     mask: Tensor,
     dtype: torch.dtype,
     has_shortlist: bool,
-) -> Interface:
-    """The interface of a model.
+) -> Signatures:
+    """The signatures of an export.
 
     Args:
-        config: its shape.
+        config: the model's shape.
         target_vocab_size: of its target side.
         mask: an example of the attention's mask, [B, ..., S].
-        dtype: of its weights, and so of its keys and values; scores are float32 in any case.
-        has_shortlist: whether the search runs on the places of a list.
+        dtype: of its weights.
+        has_shortlist: whether the search runs on places in a list.
     """
-    whole, real, truth = torch.int64, torch.float32, torch.bool
-    heads, width = config.num_heads, config.d_model // config.num_heads
-    layers = range(config.num_decoder_layers)
+    sizes = {"heads": config.num_heads, "head_width": config.d_model // config.num_heads}
+    sizes |= {"d_model": config.d_model}
     middle = [1] * (mask.dim() - 2)
-    source = ("batch", heads, "source_length", width)
-    past = ("batch", heads, "past", width)
-    return Interface(
-        inputs=[
-            Value("source", whole, ("batch", "source_length")),
-            Value("max_length", whole, ("batch",)),
-            Value("length_penalty", real, ()),
-            Value("patience", real, ()),
-            Value("beams", whole, ("beams",)),
-            Value("places", whole, ("places",)),
-        ],
-        plan=[
-            Value("plan.max_lengths", whole, ("batch",)),
-            Value("plan.length_penalty", real, ()),
-            Value("plan.final_weights", real, ("batch",)),
-            Value("plan.max_ended", real, ()),
-            Value("plan.banned", real, ("listed" if has_shortlist else target_vocab_size,)),
-            Value("plan.beams", whole, (1, "beams")),
-            Value("plan.beam_offsets", whole, ("batch", 1)),
-            Value("plan.pool_offsets", whole, ("batch", 1)),
-        ],
-        words=[
-            Value("words.ids", whole, ("listed",)),
-            Value("words.weight", torch.int8, (config.d_model, "listed")),
-            Value("words.scale", real, ("listed",)),
-            Value("words.bias", real, ("listed",)),
-        ]
-        if has_shortlist
-        else [],
-        memory=[
-            Value("source_mask", mask.dtype, ("batch", *middle, "source_length")),
-            *([Value("word_mask", real, ("batch", "listed"))] if has_shortlist else []),
-            *(Value(f"cross_{kind}_{i}", dtype, source) for i in layers for kind in PAIR),
-        ],
-        state=[
-            Value("state.num_steps", whole, ()),
-            Value("state.tokens", whole, ("batch", "beams")),
-            Value("state.parents", whole, ("batch", "beams")),
-            Value("state.live_scores", real, ("batch", "beams")),
-            Value("state.finished_scores", real, ("batch", "places")),
-            Value("state.num_ended", real, ("batch",)),
-            Value("state.is_row_done", truth, ("batch",)),
-            Value("state.sequences", whole, ("pool", "past_steps")),
-        ],
-        cache=[
-            Value("reach", dtype, ("hypotheses", "past")),
-            *(Value(f"past_{kind}_{i}", dtype, past) for i in layers for kind in PAIR),
-        ],
-        answers=[
-            Value("answers.target", whole, ("whole", "places", "answer_length")),
-            Value("answers.scores", real, ("whole", "places")),
-            Value("answers.lengths", whole, ("whole", "places")),
-        ],
-        rows=[Value("rows", whole, ("batch",))],
-        greedy=[
-            Value("greedy.num_steps", whole, ()),
-            Value("greedy.token", whole, (1, 1)),
-            Value("greedy.total", real, ()),
-        ],
+    form = Form(
+        dtype=dtype,
+        num_layers=config.num_decoder_layers,
+        sizes=sizes if has_shortlist else sizes | {"vocabulary": target_vocab_size},
+        mask=Value("", mask.dtype, ("batch", *middle, "source_length")),
+        absent=frozenset() if has_shortlist else frozenset({"token_mask"}),
     )
+    return Signatures(form, has_shortlist)
 
 
-def examples(values: Iterable[Value]) -> list[Tensor]:
-    """A tensor for each value, for the exporter to trace with; what it holds doesn't matter."""
+def of_rows(constants: SearchConstants) -> list[Tensor]:
+    """Those of a search's constants that have a row for each sentence of the round."""
+    hints = get_type_hints(SearchConstants, include_extras=True)
     return [
-        torch.zeros(
-            [axis if isinstance(axis, int) else EXAMPLE_SIZES[axis] for axis in value.shape],
-            dtype=value.dtype,
-        )
-        for value in values
+        value
+        for value, hint in zip(constants, hints.values(), strict=True)
+        if "batch" in get_args(hint)[1].split()
     ]
 
 
-def dynamic_axes(values: Iterable[Value]) -> list[dict[int, Any]]:
+def alone(value: Value) -> Value:
+    """The value for a batch of one."""
+    return value._replace(shape=tuple(1 if axis == "batch" else axis for axis in value.shape))
+
+
+def declare(declared: Any, name: str, form: Form) -> list[Value]:
+    """The tensors of a type, in the order in which its fields stand.
+
+    Args:
+        declared: an annotated tensor or tuple of tensors (one a layer), or a named tuple of such.
+        name: of the value; it begins the names of its parts.
+        form: what the declarations leave open.
+    """
+    if get_origin(declared) is Annotated:
+        kind, axes = get_args(declared)
+        if name.rpartition(".")[2] in form.absent:
+            return []
+        value = form.mask._replace(name=name) if axes == "mask" else _read(axes, name, form)
+        if get_origin(kind) is tuple:
+            return [value._replace(name=f"{name}.{layer}") for layer in range(form.num_layers)]
+        return [value]
+    hints = get_type_hints(declared, include_extras=True)
+    return [
+        value
+        for part, hint in hints.items()
+        for value in declare(hint, f"{name}.{part}" if name else part, form)
+    ]
+
+
+def fill(declared: Any, values: Iterable[Any], form: Form) -> Any:
+    """A declared type with one thing for each of its tensors: those of `declare`, in their order.
+
+    None for None.
+    """
+    rest = iter(values)
+
+    def make(declared: Any, name: str) -> Any:
+        if get_origin(declared) is not Annotated:
+            hints = get_type_hints(declared, include_extras=True)
+            return declared(*(make(hint, part) for part, hint in hints.items()))
+        if name in form.absent:
+            return None
+        is_per_layer = get_origin(get_args(declared)[0]) is tuple
+        return tuple(islice(rest, form.num_layers)) if is_per_layer else next(rest)
+
+    return None if declared is None else make(declared, "")
+
+
+def example(value: Value) -> Tensor:
+    """A tensor for the exporter to trace with; what it holds doesn't matter."""
+    sizes = [axis if isinstance(axis, int) else EXAMPLE_SIZES[axis] for axis in value.shape]
+    return torch.zeros(sizes, dtype=value.dtype)
+
+
+def dynamic_axes(value: Value) -> dict[int, Any]:
     """Which axes vary, in the terms of `torch.export`."""
-    return [
-        {
-            index: shared_axis(axis) if axis in SHARED_AXES else torch.export.Dim.AUTO
-            for index, axis in enumerate(value.shape)
-            if isinstance(axis, str)
-        }
-        for value in values
-    ]
+    return {
+        index: _shared_axis(axis) if axis in SHARED_AXES else torch.export.Dim.AUTO
+        for index, axis in enumerate(value.shape)
+        if isinstance(axis, str)
+    }
 
 
-def shared_axis(axis: str) -> Any:
-    """An axis that is as long wherever it stands; a list of words has the marks at least."""
-    return torch.export.Dim(axis, min=3) if axis == "listed" else torch.export.Dim(axis)
+def _shared_axis(axis: str) -> Any:
+    # One that is as long wherever it stands; a short-list has the special tokens at least.
+    return torch.export.Dim(axis, min=4) if axis == "vocabulary" else torch.export.Dim(axis)
 
 
-def names(values: Iterable[Value]) -> list[str]:
-    """The names alone."""
-    return [value.name for value in values]
+def _read(axes: str, name: str, form: Form) -> Value:
+    dtype, *shape = axes.split()
+    return Value(
+        name,
+        form.dtype if dtype == "weights" else DTYPES[dtype],
+        tuple(int(axis) if axis.isdigit() else form.sizes.get(axis, axis) for axis in shape),
+    )

@@ -1,96 +1,214 @@
-"""Multi-head scaled dot-product attention.
+"""Multi-head attention: its weights, and the backends that compute it.
 
-Shapes: B batch, H heads, Q query length, K key length, D d_model, E = D / H head width.
-Masks are boolean, broadcast to [B, H, Q, K]; True means that the key may be attended to.
+The weights stand in `MultiHeadAttention`, once. What attends is a backend: `TorchAttention` here,
+those of the exported graph in `transformer.export.attention`, one that keeps the weights of
+attention in `transformer.evaluation.attention_maps`.
+
+Shapes: B batch, L length, Q query length, S source length, W beams, P positions of all beams so far
+(T * W after T steps), H heads, D d_model, E = D / H head width.
 """
 
 import math
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 
-class MultiHeadAttention(nn.Module):
-    """Attention with H heads over d_model features (2017, section 3.2.2), biases included.
+class Attention(Protocol):
+    """softmax(query keyᵀ / sqrt(E)) value for H heads (2017, section 3.2), without projections."""
 
-    The projections are separate methods because a decoder with a cache projects keys and values
-    once and queries at every step.
-    """
+    @property
+    def num_heads(self) -> int:
+        """H."""
+        ...
 
-    def __init__(self, d_model: int, num_heads: int, dropout: float) -> None:
-        super().__init__()
-        self.num_heads = num_heads
-        self.dropout = dropout
-        # Up to so many keys attention is computed in the formula's own steps; 0: never.
-        self.explicit_length = 0
-        self.in_proj = nn.Linear(d_model, 3 * d_model)
-        self.out_proj = nn.Linear(d_model, d_model)
-
-    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """[B, L, D] -> queries, keys, values [B, H, L, E] of the same sequence, in one product."""
-        query, key, value = self.in_proj(x).chunk(3, dim=-1)
-        return self._split(query), self._split(key), self._split(value)
-
-    def project_query(self, x: Tensor) -> Tensor:
-        """[B, Q, D] -> queries [B, H, Q, E]."""
-        d_model = x.shape[-1]
-        weight, bias = self.in_proj.weight[:d_model], self.in_proj.bias[:d_model]
-        return self._split(F.linear(x, weight, bias))
-
-    def project_key_value(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """[B, K, D] -> keys and values [B, H, K, E]."""
-        d_model = memory.shape[-1]
-        weight, bias = self.in_proj.weight[d_model:], self.in_proj.bias[d_model:]
-        key, value = F.linear(memory, weight, bias).chunk(2, dim=-1)
-        return self._split(key), self._split(value)
+    def mask(self, is_real: Tensor, dtype: torch.dtype) -> Tensor:
+        """bool [B, S], True at real tokens -> the form that this backend's methods take."""
+        ...
 
     def attend(
         self,
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        mask: Tensor | None = None,
+        mask: Tensor | None,
+        *,
         is_causal: bool = False,
+        dropout: float = 0.0,
     ) -> Tensor:
-        """softmax(query keyᵀ / sqrt(E)) value, heads joined and projected.
+        """A sequence to itself: [B, L, D] each -> [B, L, D]; causal: each position to those before.
+
+        A row whose mask shows nothing has no defined weights; callers keep one key visible.
+        """
+        ...
+
+    def cross(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        *,
+        dropout: float = 0.0,
+    ) -> Tensor:
+        """Query [B, Q, D] to key and value [B, H, S, E], projected once -> [B, Q, D]."""
+        ...
+
+    def step(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        past_key: Tensor,
+        past_value: Tensor,
+        ancestry: Tensor | None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """One new position of all beams to what they descend from.
 
         Args:
-            query: [B, H, Q, E].
-            key: [B, H, K, E].
-            value: [B, H, K, E].
-            mask: bool, broadcast to [B, H, Q, K]; True may be attended to; None means all.
-            is_causal: let query q see keys 0..q only; not together with a mask.
+            query: [B, W, D].
+            key: likewise.
+            value: likewise.
+            past_key: [B, H, P, E], of all beams at all steps before.
+            past_value: likewise.
+            ancestry: [B, 1, W, P + W], 0 where a beam's own past and present are, else -inf;
+                None for a single beam, to which all of it belongs.
 
         Returns:
-            [B, Q, D].
+            [B, W, D] and the longer past, [B, H, P + W, E] twice.
         """
-        is_explicit = self.explicit_length > 0 and key.shape[2] <= self.explicit_length
-        attention = explicit_attention if is_explicit else scaled_dot_product_attention
-        dropout = self.dropout if self.training else 0.0
-        context = attention(query, key, value, mask, is_causal, dropout)  # [B, H, Q, E]
-        return self.out_proj(context.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
-
-    def _split(self, x: Tensor) -> Tensor:
-        # [B, L, D] -> [B, H, L, E]
-        return x.view(x.shape[0], x.shape[1], self.num_heads, -1).transpose(1, 2)
+        ...
 
 
-def scaled_dot_product_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    is_causal: bool,
-    dropout: float,
-) -> Tensor:
-    """PyTorch's fused attention (2017, equation 1). Shapes as in `MultiHeadAttention.attend`.
+class MultiHeadAttention(nn.Module):
+    """The projections of attention with H heads over d_model features, biases included.
 
-    A row whose mask is False everywhere has no defined weights; callers keep one key visible.
+    Queries, keys and values of one sequence come from one product.
     """
-    return torch.nn.functional.scaled_dot_product_attention(
-        query, key, value, attn_mask=mask, is_causal=is_causal, dropout_p=dropout
-    )
+
+    def __init__(self, d_model: int, dropout: float) -> None:
+        super().__init__()
+        self.d_model = d_model
+        self.rate = dropout
+        self.in_proj = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(
+        self, x: Tensor, attention: Attention, mask: Tensor | None = None, is_causal: bool = False
+    ) -> Tensor:
+        """A sequence to itself, [B, L, D] -> [B, L, D]; the mask is the backend's."""
+        query, key, value = self.in_proj(x).chunk(3, dim=-1)
+        context = attention.attend(
+            query, key, value, mask, is_causal=is_causal, dropout=self._dropout
+        )
+        return self.out_proj(context)  # type: ignore[no-any-return]
+
+    def step(
+        self,
+        x: Tensor,
+        attention: Attention,
+        past_key: Tensor,
+        past_value: Tensor,
+        ancestry: Tensor | None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """One new position of W beams, [B, W, D]; arguments and results as `Attention.step`."""
+        query, key, value = self.in_proj(x).chunk(3, dim=-1)
+        context, keys, values = attention.step(query, key, value, past_key, past_value, ancestry)
+        return self.out_proj(context), keys, values
+
+    def project_memory(self, memory: Tensor, num_heads: int) -> tuple[Tensor, Tensor]:
+        """The encoder's output [B, S, D] -> keys and values [B, H, S, E], for `cross`."""
+        weight, bias = self.in_proj.weight[self.d_model :], self.in_proj.bias[self.d_model :]
+        key, value = F.linear(memory, weight, bias).chunk(2, dim=-1)
+        return split_heads(key, num_heads), split_heads(value, num_heads)
+
+    def cross(
+        self, x: Tensor, attention: Attention, key: Tensor, value: Tensor, mask: Tensor | None
+    ) -> Tensor:
+        """[B, Q, D] to what `project_memory` gave -> [B, Q, D]."""
+        weight, bias = self.in_proj.weight[: self.d_model], self.in_proj.bias[: self.d_model]
+        query = F.linear(x, weight, bias)
+        context = attention.cross(query, key, value, mask, dropout=self._dropout)
+        return self.out_proj(context)  # type: ignore[no-any-return]
+
+    @property
+    def _dropout(self) -> float:
+        return self.rate if self.training else 0.0
+
+
+class TorchAttention:
+    """PyTorch's fused attention; with few keys, if asked for, the formula's own steps.
+
+    `explicit_length` is the most keys for which attention is computed step by step, for a compiler
+    to fuse: fused kernels work on tiles of 128 keys, so that most of a sentence's tile is empty.
+    """
+
+    def __init__(self, num_heads: int, explicit_length: int = 0) -> None:
+        self.num_heads, self.explicit_length = num_heads, explicit_length
+
+    def mask(self, is_real: Tensor, dtype: torch.dtype) -> Tensor:
+        """As in `Attention`: bool [B, 1, 1, S]."""
+        return is_real[:, None, None, :]
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        *,
+        is_causal: bool = False,
+        dropout: float = 0.0,
+    ) -> Tensor:
+        """As in `Attention`."""
+        key, value = split_heads(key, self.num_heads), split_heads(value, self.num_heads)
+        return self._attend(query, key, value, mask, is_causal, dropout)
+
+    def cross(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        *,
+        dropout: float = 0.0,
+    ) -> Tensor:
+        """As in `Attention`."""
+        return self._attend(query, key, value, mask, False, dropout)
+
+    def step(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        past_key: Tensor,
+        past_value: Tensor,
+        ancestry: Tensor | None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As in `Attention`."""
+        keys = torch.cat([past_key, split_heads(key, self.num_heads)], dim=2)
+        values = torch.cat([past_value, split_heads(value, self.num_heads)], dim=2)
+        query = split_heads(query, self.num_heads)
+        context = F.scaled_dot_product_attention(query, keys, values, ancestry)
+        return join_heads(context), keys, values
+
+    def _attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        is_causal: bool,
+        dropout: float,
+    ) -> Tensor:
+        query = split_heads(query, self.num_heads)
+        if key.shape[2] <= self.explicit_length:
+            context = explicit_attention(query, key, value, mask, is_causal, dropout)
+        else:
+            context = F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal)
+        return join_heads(context)
 
 
 def explicit_attention(
@@ -101,15 +219,39 @@ def explicit_attention(
     is_causal: bool,
     dropout: float,
 ) -> Tensor:
-    """`scaled_dot_product_attention` in the formula's own steps, for a compiler to fuse.
+    """`torch.nn.functional.scaled_dot_product_attention` in the formula's own steps.
 
-    Fused kernels work on tiles of 128 keys, so that most of a sentence's tile is empty.
+    Args:
+        query: [B, H, Q, E].
+        key: [B, H, K, E].
+        value: likewise.
+        mask: bool, broadcast to [B, H, Q, K], True may be attended to; None means all.
+        is_causal: let query q see keys 0..q only.
+        dropout: rate, of the attention weights.
     """
+    weights = attention_weights(query, key, mask, is_causal)
+    return torch.nn.functional.dropout(weights, dropout).to(value.dtype) @ value
+
+
+def attention_weights(
+    query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool = False
+) -> Tensor:
+    """softmax(query keyᵀ / sqrt(E)), float32 [B, H, Q, K]; arguments as `explicit_attention`."""
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # [B, H, Q, K]
     if is_causal:
         later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
         scores = scores.masked_fill(later, -math.inf)
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
-    weights = torch.nn.functional.dropout(scores.float().softmax(-1), dropout)
-    return weights.to(value.dtype) @ value
+    return scores.float().softmax(-1)
+
+
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
+    """[B, L, D] -> [B, H, L, E]."""
+    batch, length, width = x.shape
+    return x.reshape(batch, length, num_heads, width // num_heads).transpose(1, 2)
+
+
+def join_heads(x: Tensor) -> Tensor:
+    """[B, H, L, E] -> [B, L, D]."""
+    return x.transpose(1, 2).flatten(2)

@@ -15,9 +15,9 @@ from transformer.config import parse_section
 from transformer.files import atomic_folder, read_json, sha256_file, write_json
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from transformer.model.weights import model_weights, set_weights
 from transformer.text.special_tokens import SpecialIds
 from transformer.text.tokenizer import TokenizerPair
-from transformer.training.averaging import model_weights, set_weights
 
 WEIGHTS = "model.safetensors"
 CONFIG = "config.json"

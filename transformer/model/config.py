@@ -28,7 +28,7 @@ class ModelConfig(Section):
     # 2016, arXiv:1607.06450). unbiased: the standard deviation by D - 1, + epsilon outside.
     layer_norm_variant: Literal["standard", "unbiased"]
     position_encoding: Literal["sinusoidal", "learned", "none"]
-    # The longest sequence, in tokens with its end mark, that either side can hold.
+    # The longest sequence, in tokens with its end token, that either side can hold.
     max_positions: int = Field(ge=1)
     activation: Literal["relu", "gelu"]
     # Multiply token embeddings by sqrt(d_model) (2017, section 3.4).

@@ -33,28 +33,28 @@ class Embedding(nn.Module):
         else:
             self.positions = None
 
-    def forward(self, ids: Tensor, offset: int = 0) -> Tensor:
-        """ids int64 [B, L], first one at position `offset` -> [B, L, D].
+    def forward(self, ids: Tensor) -> Tensor:
+        """A whole sequence, ids int64 [B, L] -> [B, L, D].
 
         Raises:
-            ValueError: a position beyond `model.max_positions`.
+            ValueError: it is longer than `model.max_positions`.
         """
         x = self.tokens(ids) * self.scale
         if self.positions is not None:
-            end = offset + ids.shape[1]
-            if not torch.compiler.is_compiling() and end > self.max_positions:
+            length = ids.shape[1]
+            if not torch.compiler.is_compiling() and length > self.max_positions:
                 raise ValueError(
-                    f"a sequence of {end} tokens is longer than model.max_positions = "
+                    f"a sequence of {length} tokens is longer than model.max_positions = "
                     f"{self.max_positions}; shorten it or raise model.max_positions"
                 )
-            x = x + self.positions[offset:end]
+            x = x + self.positions[:length]
         return self.dropout(x if self.dtype is None else x.to(self.dtype))  # type: ignore[no-any-return]
 
-    def step(self, ids: Tensor, position: int) -> Tensor:
-        """ids int64 [B, W], all at the same position -> [B, W, D]."""
+    def step(self, ids: Tensor, position: Tensor) -> Tensor:
+        """ids int64 [B, W], all at one position, int64 [], counted from 0 -> [B, W, D]."""
         x = self.tokens(ids) * self.scale
         if self.positions is not None:
-            x = x + self.positions[position]
+            x = x + self.positions.index_select(0, position.reshape(1))
         return self.dropout(x)  # type: ignore[no-any-return]
 
 
@@ -64,3 +64,8 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     even = torch.arange(0, d_model, 2, dtype=torch.float64)
     angle = position * torch.exp(even * (-math.log(10_000.0) / d_model))  # [length, d_model / 2]
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
+
+
+def look_up(table: Tensor, places: Tensor) -> Tensor:
+    """`table[places]` for a table [n], as one Gather; indexing is exported as more."""
+    return nn.functional.embedding(places, table.unsqueeze(1)).squeeze(-1)

@@ -1,15 +1,15 @@
 """One encoder layer and one decoder layer, with the norm before, after, or nowhere.
 
-Shapes: B batch, S source length, T target length, W beams, D d_model, H heads, E = D / H.
+Shapes: B batch, S source length, T target length, W beams, P = T * W positions of all beams so far,
+D d_model, H heads, E = D / H.
 """
 
-from collections.abc import Callable
+from typing import NamedTuple
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer.model.attention import MultiHeadAttention
+from transformer.model.attention import Attention, MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
 from transformer.model.norm import DeviationNorm
@@ -30,9 +30,10 @@ class FeedForward(nn.Module):
 
 
 class Residual(nn.Module):
-    """x + dropout(sublayer(x)), normalised before the sublayer, after the sum, or not at all.
+    """x + dropout(sublayer(x)), normalized before the sublayer, after the sum, or not at all.
 
-    The result has the dtype of x, also where autocast has norms computed in float32.
+    A sublayer's input is `before(x)`, the sum `after(x, output)`. The sum has the dtype of x, also
+    where autocast has norms computed in float32.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -41,11 +42,14 @@ class Residual(nn.Module):
         self.norm = make_norm(config)
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """[..., D] -> [..., D]."""
-        if self.is_pre:
-            return self.dropout.add(x, sublayer(self.norm(x)))
-        return self.norm(self.dropout.add(x, sublayer(x))).to(x.dtype)  # type: ignore[no-any-return]
+    def before(self, x: Tensor) -> Tensor:
+        """[..., D] -> [..., D], what the sublayer reads."""
+        return self.norm(x) if self.is_pre else x
+
+    def after(self, x: Tensor, output: Tensor) -> Tensor:
+        """x and the sublayer's output, [..., D] each -> [..., D]."""
+        total = self.dropout.add(x, output)
+        return total if self.is_pre else self.norm(total).to(x.dtype)
 
 
 class EncoderLayer(nn.Module):
@@ -53,104 +57,78 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(
-            config.d_model, config.num_heads, config.attention_dropout
-        )
+        self.self_attention = MultiHeadAttention(config.d_model, config.attention_dropout)
         self.feed_forward = FeedForward(config)
         self.self_attention_residual = Residual(config)
         self.feed_forward_residual = Residual(config)
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """x [B, S, D], mask bool [B, 1, 1, S] or None -> [B, S, D]."""
-        attention = self.self_attention
-        x = self.self_attention_residual(
-            x, lambda x: attention.attend(*attention.project(x), mask=mask)
-        )
-        return self.feed_forward_residual(x, self.feed_forward)  # type: ignore[no-any-return]
+    def forward(self, x: Tensor, mask: Tensor | None, attention: Attention) -> Tensor:
+        """x [B, S, D], the backend's mask or None where all tokens are real -> [B, S, D]."""
+        residual = self.self_attention_residual
+        x = residual.after(x, self.self_attention(residual.before(x), attention, mask))
+        residual = self.feed_forward_residual
+        return residual.after(x, self.feed_forward(residual.before(x)))
+
+
+class LayerCross(NamedTuple):
+    """The encoder's output as one decoder layer reads it."""
+
+    key: Tensor  # [B, H, S, E]
+    value: Tensor  # [B, H, S, E]
+    mask: Tensor | None  # the backend's
+
+
+class LayerPast(NamedTuple):
+    """What one decoder layer keeps of the positions before, as `Attention.step` takes it."""
+
+    key: Tensor  # [B, H, P, E]
+    value: Tensor  # [B, H, P, E]
+    ancestry: Tensor | None  # [B, 1, W, P + W]
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention over the encoder's output, then feed-forward."""
+    """Self-attention to what came before, attention to the encoder's output, feed-forward."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(
-            config.d_model, config.num_heads, config.attention_dropout
-        )
-        self.cross_attention = MultiHeadAttention(
-            config.d_model, config.num_heads, config.attention_dropout
-        )
+        self.self_attention = MultiHeadAttention(config.d_model, config.attention_dropout)
+        self.cross_attention = MultiHeadAttention(config.d_model, config.attention_dropout)
         self.feed_forward = FeedForward(config)
         self.self_attention_residual = Residual(config)
         self.cross_attention_residual = Residual(config)
         self.feed_forward_residual = Residual(config)
 
-    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None) -> Tensor:
-        """All positions at once, for training.
-
-        Args:
-            x: [B, T, D].
-            memory: the encoder's output, [B, S, D].
-            memory_mask: bool [B, 1, 1, S], True at real tokens, or None where all are real.
-
-        Returns:
-            [B, T, D].
-        """
-        attention, cross = self.self_attention, self.cross_attention
-        x = self.self_attention_residual(
-            x, lambda x: attention.attend(*attention.project(x), is_causal=True)
-        )
-        x = self.cross_attention_residual(
-            x,
-            lambda x: cross.attend(
-                cross.project_query(x), *cross.project_key_value(memory), mask=memory_mask
-            ),
-        )
-        return self.feed_forward_residual(x, self.feed_forward)  # type: ignore[no-any-return]
-
-    def step(
+    def forward(
         self,
         x: Tensor,
-        past_key: Tensor,
-        past_value: Tensor,
-        cross_key: Tensor,
-        cross_value: Tensor,
-        memory_mask: Tensor | None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """One new position for each of W beams of B sentences.
-
-        The cross keys and values stay at one row per sentence: the beams stand in their
-        query-length axis, so they are neither copied nor reordered.
+        attention: Attention,
+        cross: LayerCross | None,
+        past: LayerPast | None = None,
+    ) -> tuple[Tensor, LayerPast | None]:
+        """All positions at once, or one new position of W beams.
 
         Args:
-            x: [B, W, D].
-            past_key: earlier self-attention keys, [B * W, H, T, E]; T may be 0.
-            past_value: likewise values.
-            cross_key: [B, H, S, E].
-            cross_value: [B, H, S, E].
-            memory_mask: as in `forward`.
+            x: [B, T, D] without a past, else [B, W, D].
+            attention: what attends.
+            cross: the encoder's output as this layer reads it; None leaves it out.
+            past: of the positions before; None: x is the whole sequence, and each position sees
+                those before it.
 
         Returns:
-            The output [B, W, D], and keys and values with the new position, [B * W, H, T + 1, E].
+            The output, shaped as x, and the past with the new position.
         """
-        attention, cross = self.self_attention, self.cross_attention
-        keys, values = past_key, past_value
-
-        def attend_to_past(x: Tensor) -> Tensor:
-            nonlocal keys, values
-            query, key, value = attention.project(x.flatten(0, 1).unsqueeze(1))  # [BW, H, 1, E]
-            keys = torch.cat([past_key, key], dim=2)
-            values = torch.cat([past_value, value], dim=2)
-            return attention.attend(query, keys, values).view(x.shape)
-
-        x = self.self_attention_residual(x, attend_to_past)
-        x = self.cross_attention_residual(
-            x,
-            lambda x: cross.attend(
-                cross.project_query(x), cross_key, cross_value, mask=memory_mask
-            ),
-        )
-        return self.feed_forward_residual(x, self.feed_forward), keys, values
+        residual = self.self_attention_residual
+        if past is None:
+            output = self.self_attention(residual.before(x), attention, is_causal=True)
+        else:
+            output, keys, values = self.self_attention.step(residual.before(x), attention, *past)
+            past = LayerPast(keys, values, past.ancestry)
+        x = residual.after(x, output)
+        if cross is not None:
+            residual = self.cross_attention_residual
+            x = residual.after(x, self.cross_attention.cross(residual.before(x), attention, *cross))
+        residual = self.feed_forward_residual
+        return residual.after(x, self.feed_forward(residual.before(x))), past
 
 
 def make_norm(config: ModelConfig) -> nn.Module:

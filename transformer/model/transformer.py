@@ -1,28 +1,55 @@
 """The encoder-decoder Transformer, whole for training and step by step for search.
 
 Shapes: B batch, S source length, T target length, W beams, V target vocabulary, D d_model,
-H heads, E = D / H. A source mask is bool [B, S], True at real tokens; None means all are real.
-Every row has a real token: an end mark follows even an empty sentence.
+H heads, E = D / H, P = T * W positions of all beams so far. A source mask is bool [B, S], True at
+real tokens; None means all are real. Every row has a real token: an end token follows even an empty
+sentence. What is declared of the caches' axes is what the exported graph's signatures are made of.
 """
 
-from typing import NamedTuple, cast
+import copy
+from typing import Annotated, NamedTuple, Protocol, Self, cast
 
 import torch
 from torch import Tensor, nn
 
+from transformer.model.attention import Attention, TorchAttention
 from transformer.model.config import ModelConfig
-from transformer.model.embedding import Embedding
-from transformer.model.layers import DecoderLayer, EncoderLayer, make_norm
+from transformer.model.embedding import Embedding, look_up
+from transformer.model.layers import DecoderLayer, EncoderLayer, LayerCross, LayerPast, make_norm
 
 
-class DecoderCache(NamedTuple):
-    """What decoding one more token needs of the past: one tensor per decoder layer and kind."""
+class CrossCache(NamedTuple):
+    """The encoder's output as the decoder reads it: the same at every step."""
 
-    self_keys: tuple[Tensor, ...]  # [B * W, H, T, E]
-    self_values: tuple[Tensor, ...]  # [B * W, H, T, E]
-    cross_keys: tuple[Tensor, ...]  # [B, H, S, E]
-    cross_values: tuple[Tensor, ...]  # [B, H, S, E]
-    source_mask: Tensor | None  # bool [B, 1, 1, S]
+    mask: Annotated[Tensor | None, "mask"]  # the backend's form; None where all tokens are real
+    # For each decoder layer.
+    keys: Annotated[tuple[Tensor, ...], "weights batch heads source_length head_width"]
+    values: Annotated[tuple[Tensor, ...], "weights batch heads source_length head_width"]
+
+
+class SelfCache(NamedTuple):
+    """What the decoder keeps of the target: the keys and values of all beams at all steps.
+
+    It grows at its end alone. Which of it a hypothesis descends from is told by its ancestry
+    (`transformer.search.beam`), the one thing that a change of beams moves.
+    """
+
+    # For each decoder layer.
+    keys: Annotated[tuple[Tensor, ...], "weights batch heads past head_width"]
+    values: Annotated[tuple[Tensor, ...], "weights batch heads past head_width"]
+
+
+class VocabularyShortlist(Protocol):
+    """The target tokens among which the next one is looked for, n of them."""
+
+    @property
+    def ids(self) -> Tensor:
+        """int64 [n], what each place in the list stands for."""
+        ...
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Hidden states [B, W, D] -> logits of the tokens in the list, [B, W, n]."""
+        ...
 
 
 class Transformer(nn.Module):
@@ -37,6 +64,7 @@ class Transformer(nn.Module):
                 "or tie 'output' only"
             )
         self.config = config
+        self.attention: Attention = TorchAttention(config.num_heads)
         self.source_embedding = Embedding(config, source_vocab_size)
         self.target_embedding = Embedding(config, target_vocab_size)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.num_encoder_layers))
@@ -54,12 +82,12 @@ class Transformer(nn.Module):
         self._initialize()
 
     def forward(self, source: Tensor, source_mask: Tensor | None, target: Tensor) -> Tensor:
-        """Logits for training.
+        """Logits of all target positions; training computes no more of them than it needs, apart.
 
         Args:
             source: int64 [B, S].
             source_mask: bool [B, S], True at real tokens, or None.
-            target: int64 [B, T], the target shifted right: it starts with the start mark.
+            target: int64 [B, T], the target shifted right: it starts with the start token.
 
         Returns:
             [B, T, V]; position t scores the token that follows `target[:, t]`.
@@ -69,18 +97,24 @@ class Transformer(nn.Module):
 
     def encode(self, source: Tensor, source_mask: Tensor | None) -> Tensor:
         """Source int64 [B, S] and its mask -> memory [B, S, D]."""
-        mask = None if source_mask is None else source_mask[:, None, None, :]
         x = self.source_embedding(source)
+        mask = self._mask(source_mask, x)
         for layer in self.encoder:
-            x = layer(x, mask)
+            x = layer(x, mask, self.attention)
         return self.encoder_norm(x)  # type: ignore[no-any-return]
 
-    def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None) -> Tensor:
-        """Target int64 [B, T], memory [B, S, D] and its mask -> hidden states [B, T, D]."""
-        mask = None if source_mask is None else source_mask[:, None, None, :]
+    def decode(
+        self, target: Tensor, memory: Tensor | None, source_mask: Tensor | None = None
+    ) -> Tensor:
+        """Target int64 [B, T], memory [B, S, D] and its mask -> hidden states [B, T, D].
+
+        Without a memory the decoder runs on its own, as a language model (Radford et al. 2018):
+        each layer leaves out what attends to the source.
+        """
         x = self.target_embedding(target)
-        for layer in self.decoder:
-            x = layer(x, memory, mask)
+        mask = self._mask(source_mask, x)
+        for layer in self._decoder_layers():
+            x, _ = layer(x, self.attention, self._cross(layer, memory, mask))
         return self.decoder_norm(x)  # type: ignore[no-any-return]
 
     def project(self, hidden: Tensor) -> Tensor:
@@ -88,53 +122,78 @@ class Transformer(nn.Module):
         return self.output_projection(hidden)  # type: ignore[no-any-return]
 
     def init_cache(
-        self, memory: Tensor, source_mask: Tensor | None, num_beams: int
-    ) -> DecoderCache:
-        """The cache before the first target token, for `num_beams` beams a sentence."""
-        batch = memory.shape[0]
-        heads = self.config.num_heads
-        empty = memory.new_zeros(batch * num_beams, heads, 0, self.config.d_model // heads)
-        pairs = [layer.cross_attention.project_key_value(memory) for layer in self._layers()]
-        return DecoderCache(
-            self_keys=tuple(empty for _ in self.decoder),
-            self_values=tuple(empty for _ in self.decoder),
-            cross_keys=tuple(key for key, _ in pairs),
-            cross_values=tuple(value for _, value in pairs),
-            source_mask=None if source_mask is None else source_mask[:, None, None, :],
-        )
+        self, memory: Tensor, source_mask: Tensor | None
+    ) -> tuple[CrossCache, SelfCache]:
+        """What decoding needs of the source, and the cache before the first target token."""
+        mask = self._mask(source_mask, memory)
+        cross = [self._cross(layer, memory, mask) for layer in self._decoder_layers()]
+        keys, values = tuple(c.key for c in cross if c), tuple(c.value for c in cross if c)
+        none = tuple(key[:, :, :0] for key in keys)
+        return CrossCache(mask, keys, values), SelfCache(none, none)
 
-    def step(self, tokens: Tensor, cache: DecoderCache) -> tuple[Tensor, DecoderCache]:
-        """One decoding step.
+    def step(
+        self,
+        tokens: Tensor,
+        position: Tensor,
+        cross: CrossCache,
+        cache: SelfCache,
+        ancestry: Tensor | None = None,
+        shortlist: VocabularyShortlist | None = None,
+    ) -> tuple[Tensor, SelfCache]:
+        """One decoding step of W beams for each of B sentences.
+
+        The source's keys and values stay at one row a sentence: its beams stand in their query
+        axis, so they are neither copied nor reordered.
 
         Args:
-            tokens: int64 [B, W], the latest token of each beam.
-            cache: of the tokens before.
+            tokens: int64 [B, W], the latest token of each beam; with a short-list, places in it.
+            position: int64 [], how many tokens came before.
+            cross: of the source.
+            cache: of the tokens before, P = W * position of them.
+            ancestry: [B, 1, W, P + W], 0 where a beam's own past and present are, else -inf; None
+                for one beam.
+            shortlist: None looks for the next token in the whole vocabulary.
 
         Returns:
-            Logits of the next token [B, W, V], and the cache with this step added.
+            Logits of the next token, [B, W, V] or [B, W, n], and the cache with this step added.
         """
-        x = self.target_embedding.step(tokens, cache.self_keys[0].shape[2])
+        if shortlist is not None:
+            tokens = look_up(shortlist.ids, tokens)
+        x = self.target_embedding.step(tokens, position)
         keys, values = [], []
-        for index, layer in enumerate(self._layers()):
-            x, key, value = layer.step(
-                x,
-                cache.self_keys[index],
-                cache.self_values[index],
-                cache.cross_keys[index],
-                cache.cross_values[index],
-                cache.source_mask,
-            )
-            keys.append(key)
-            values.append(value)
-        cache = cache._replace(self_keys=tuple(keys), self_values=tuple(values))
-        return self.project(self.decoder_norm(x)), cache
+        for index, layer in enumerate(self._decoder_layers()):
+            past = LayerPast(cache.keys[index], cache.values[index], ancestry)
+            source = LayerCross(cross.keys[index], cross.values[index], cross.mask)
+            x, past = layer(x, self.attention, source, past)
+            keys.append(past.key)
+            values.append(past.value)
+        x = self.decoder_norm(x)
+        logits = self.project(x) if shortlist is None else shortlist.logits(x)
+        return logits, SelfCache(tuple(keys), tuple(values))
+
+    def with_attention(self, attention: Attention) -> Self:
+        """The same model, weights shared, with another backend."""
+        model = copy.copy(self)
+        model.attention = attention
+        return model
 
     def num_parameters(self) -> int:
         """How many values are trained; shared ones count once."""
         return sum(parameter.numel() for parameter in self.parameters())
 
-    def _layers(self) -> list[DecoderLayer]:
+    def _decoder_layers(self) -> list[DecoderLayer]:
         return cast(list[DecoderLayer], list(self.decoder))
+
+    def _mask(self, source_mask: Tensor | None, x: Tensor) -> Tensor | None:
+        return None if source_mask is None else self.attention.mask(source_mask, x.dtype)
+
+    def _cross(
+        self, layer: DecoderLayer, memory: Tensor | None, mask: Tensor | None
+    ) -> LayerCross | None:
+        if memory is None:
+            return None
+        attention = layer.cross_attention
+        return LayerCross(*attention.project_memory(memory, self.config.num_heads), mask)
 
     @torch.no_grad()
     def _initialize(self) -> None:

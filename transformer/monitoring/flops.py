@@ -31,7 +31,7 @@ def training_flops(
     Args:
         config: of the model.
         target_vocab_size: entries of the output projection.
-        source_lengths: tokens of each source with its end mark, [number of pairs].
+        source_lengths: tokens of each source with its end token, [number of pairs].
         target_lengths: likewise.
     """
     source = np.asarray(source_lengths, dtype=np.float64)

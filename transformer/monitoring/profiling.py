@@ -9,8 +9,8 @@ from typing import NamedTuple
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from transformer.monitoring.throughput import Meter, Speed
 from transformer.training.loader import loading
-from transformer.training.reporting import Speed
 from transformer.training.trainer import Trainer
 
 TRACE, SUMMARY = "trace.json.gz", "summary.md"
@@ -48,7 +48,7 @@ class OperatorTime(NamedTuple):
     seconds: float
 
 
-def profile_training(trainer: Trainer, folder: Path, is_first: bool) -> str:
+def profile_training(trainer: Trainer, meter: Meter, folder: Path, is_first: bool) -> str:
     """Takes some steps of a training that has just been made, and writes what they cost.
 
     The trace is Chrome's format, gzipped: ui.perfetto.dev and chrome://tracing open it. Of several
@@ -56,6 +56,7 @@ def profile_training(trainer: Trainer, folder: Path, is_first: bool) -> str:
 
     Args:
         trainer: its weights change, and it can't be used for training any more.
+        meter: of that training.
         folder: for `trace.json.gz` and `summary.md`; made if missing.
         is_first: whether this rank writes.
 
@@ -74,16 +75,14 @@ def profile_training(trainer: Trainer, folder: Path, is_first: bool) -> str:
             for _ in range(number):
                 batch = loader.take()
                 trainer.step(batch)
-                meter.add(batch)
+                meter.on_step(batch, loader.seconds_waited)
             _wait(trainer.device)
             return (time.perf_counter() - start) / number
 
-        meter = trainer.meter()
         take_steps(NUM_WARM_UP)
-        meter.read(loader, 0.0)
         meter.restart()
         seconds = take_steps(NUM_TIMED)
-        speed = meter.read(loader, seconds * NUM_TIMED)
+        speed = meter.read()
         if not is_first:
             take_steps(NUM_TRACED)
             return ""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from transformer.model.transformer import Transformer
-from transformer.training.averaging import model_weights, set_weights
+from transformer.model.weights import model_weights, set_weights
 
 
 class Taken(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from transformer.text.pairs import Integers
 
 MASKED, REPLACED = 0.8, 0.1  # the rest stays
 
@@ -33,9 +33,9 @@ def mask_tokens(
     """Selects tokens at random, and hides most of them.
 
     Args:
-        ids: int64 [L], without marks; one token at least. It is not changed.
+        ids: int64 [L], without special tokens; one token at least. It is not changed.
         mask_id: stands in no text.
-        ordinary_ids: what a token may be replaced by: the vocabulary without its marks.
+        ordinary_ids: what a token may be replaced by: the vocabulary without its special tokens.
         generator: of the draws.
         mask_probability: of the tokens that are selected, in (0, 1]; one at least is.
 

@@ -4,19 +4,18 @@ Of two sentences the encoder is to say whether the second one followed the first
 takes text whose lines follow each other, such as news; sentence pairs of Tatoeba do not.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from transformer.model.transformer import Transformer
 from transformer.text.ids import IdsMeta
-from transformer.training.batching import Batch, BatchPlan, Pairs, make_batch
+from transformer.text.pairs import Integers, PairDataset
+from transformer.training.batching import BatchPlan, make_batch
+from transformer.training.forward import Forward
 
-Integers = NDArray[np.int64]
 _BATCH_TOKENS = 4096
 
 
@@ -53,8 +52,8 @@ def pair_lines(num_lines: int, generator: np.random.Generator) -> SentencePairs:
 @torch.no_grad()
 def share_answered_right(
     model: Transformer,
-    forward: Callable[[Transformer, Batch], Tensor],
-    pairs: Pairs,
+    forward: Forward,
+    pairs: PairDataset,
     meta: IdsMeta,
     follows: int,
     does_not: int,
@@ -63,7 +62,7 @@ def share_answered_right(
 
     Args:
         model: in evaluation mode.
-        forward: gives a hidden state for each label, [N, D].
+        forward: the way through the model.
         pairs: each with one of the answers among its labels.
         meta: the special ids.
         follows: the id of one answer.

@@ -1,22 +1,20 @@
-"""The sentences to pretrain on, as ids without marks."""
+"""The sentences to pretrain on, as ids without special tokens."""
 
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from transformer.pretraining.config import MonolingualFiles
 from transformer.pretraining.tasks import Text
 from transformer.text.clean_config import CleanConfig, NormalizationConfig
 from transformer.text.ids import Ids
 from transformer.text.normalize import normalize
+from transformer.text.pairs import Integers, PairDataset
 from transformer.text.sources.lines import read_lines
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 
-Integers = NDArray[np.int64]
 # Lines that are tokenized at once.
 _BATCH_LINES = 8192
 
@@ -47,7 +45,7 @@ def read_text(
     for side in ("source", "target"):
         file: str | None = getattr(files, side)
         if file is None:
-            sides[side] = _bare(ids.train, side)
+            sides[side] = _sentences(ids.train, side)
         else:
             if not (folder / file).is_file():
                 raise ValueError(
@@ -56,12 +54,13 @@ def read_text(
                 )
             tokenizer: Tokenizer = getattr(tokenizers, side)
             sides[side] = list(_encode(folder / file, getattr(clean, side), tokenizer))
-    return Text(**sides), Text(_bare(ids.valid, "source"), _bare(ids.valid, "target"))
+    return Text(**sides), Text(_sentences(ids.valid, "source"), _sentences(ids.valid, "target"))
 
 
-def _bare(split: Any, side: str) -> list[Integers]:
-    """One side of a split, without the end marks."""
-    return [getattr(split, side)(index)[:-1].astype(np.int64) for index in range(len(split))]
+def _sentences(pairs: PairDataset, side: str) -> list[Integers]:
+    """One side of a split, without the end tokens."""
+    sentence = getattr(pairs, side)
+    return [sentence(index)[:-1].astype(np.int64) for index in range(len(pairs))]
 
 
 def _encode(path: Path, config: NormalizationConfig, tokenizer: Tokenizer) -> Iterator[Integers]:

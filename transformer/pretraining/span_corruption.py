@@ -9,13 +9,12 @@ each sentinel with what it stands for:
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from transformer.text.pairs import Integers
 
 
 class Corruption(NamedTuple):
-    """A sentence with gaps, and what fills them; no end marks."""
+    """A sentence with gaps, and what fills them; no end tokens."""
 
     source: Integers
     target: Integers
@@ -37,7 +36,7 @@ def corrupt_spans(
     the paper's code, a sentence may begin with a span, and need not end with one.
 
     Args:
-        ids: int64 [L], without marks; one token at least.
+        ids: int64 [L], without special tokens; one token at least.
         sentinels: ids that stand in no text, the first for the first span; spans that are more
             than these are merged into fewer.
         generator: of the draws.
@@ -61,21 +60,12 @@ def corrupt_spans(
     source: list[Integers] = []
     target: list[Integers] = []
     at = 0
-    for before, span, mark in zip(kept, cut, np.split(sentinels, len(sentinels)), strict=False):
-        source += [ids[at : at + before], mark]
-        target += [mark, ids[at + before : at + before + span]]
+    for before, span, sentinel in zip(kept, cut, np.split(sentinels, len(sentinels)), strict=False):
+        source += [ids[at : at + before], sentinel]
+        target += [sentinel, ids[at + before : at + before + span]]
         at += before + span
     source.append(ids[at:])
     return Corruption(*(np.concatenate(part).astype(np.int64) for part in (source, target)))
-
-
-def restore_spans(corruption: Corruption, sentinels: Integers) -> Integers:
-    """The sentence that was corrupted: each sentinel of the source gives way to its span."""
-    is_sentinel = np.isin(corruption.target, sentinels)
-    spans = np.split(corruption.target, np.flatnonzero(is_sentinel))[1:]
-    by_sentinel = {int(span[0]): span[1:] for span in spans}
-    parts = [by_sentinel.get(int(id), np.array([id])) for id in corruption.source]
-    return np.concatenate(parts).astype(np.int64)
 
 
 def _compose(total: int, num_parts: int, generator: np.random.Generator) -> Integers:

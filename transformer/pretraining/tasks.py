@@ -7,27 +7,24 @@ model that is pretrained has rows for them, which `take_weights` leaves behind.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.pretraining.config import CausalModeling, MaskedModeling, SpanCorruption
-from transformer.pretraining.decoder import decode_alone
-from transformer.pretraining.in_memory_dataset import MemoryPairs
+from transformer.pretraining.in_memory_dataset import Example, InMemoryDataset
 from transformer.pretraining.masking import mask_tokens
 from transformer.pretraining.next_sentence import pair_lines, share_answered_right
 from transformer.pretraining.span_corruption import corrupt_spans
 from transformer.text.ids import Ids, IdsMeta
+from transformer.text.pairs import Integers
 from transformer.training.batching import Batch
-from transformer.training.validation import hidden_states
+from transformer.training.forward import Forward, hidden_states
 
-Integers = NDArray[np.int64]
-Sentences = Sequence[Integers]  # without marks
+Sentences = Sequence[Integers]  # without special tokens
 _ALIGNMENT = 8
 
 
@@ -42,8 +39,7 @@ class Task(NamedTuple):
     """What a trainer needs."""
 
     ids: Ids
-    # Model and batch -> a hidden state for each label, [N, D].
-    forward: Callable[[Transformer, Batch], Tensor]
+    forward: Forward
     # Whether a weight of that name learns something that the translator can use.
     is_handed_on: Callable[[str], bool]
     # What a pretrained model, in evaluation mode, is measured by beside its loss.
@@ -59,7 +55,7 @@ def make_task(
 ) -> Task:
     """The task that a config asks for.
 
-    Sentences that are empty, or too long for the model with their marks, are left out.
+    Sentences that are empty, or too long for the model with their special tokens, are left out.
 
     Args:
         config: the section `pretrain`, switched on.
@@ -91,7 +87,7 @@ def _spans(
     size, eos = meta.source_vocab_size, meta.source.eos_id
     sentinels = np.arange(size, size + config.num_sentinels)
 
-    def pairs(text: Text, seed: int, dupe_factor: int) -> Iterator[tuple[Integers, Integers]]:
+    def examples(text: Text, seed: int, dupe_factor: int) -> Iterator[Example]:
         generator = np.random.default_rng([config.seed, seed])
         for _ in range(dupe_factor):
             for ids in (*text.source, *text.target):
@@ -103,58 +99,61 @@ def _spans(
                         noise_density=config.noise_density,
                         mean_span_length=config.mean_span_length,
                     )
-                    pair = np.append(found.source, eos), np.append(found.target, eos)
-                    if max(map(len, pair)) <= model.max_positions:
-                        yield pair
+                    example = Example(np.append(found.source, eos), np.append(found.target, eos))
+                    if max(len(example.source), len(example.target)) <= model.max_positions:
+                        yield example
 
     larger = _aligned(size + config.num_sentinels)
     meta = replace(meta, source_vocab_size=larger, target_vocab_size=larger)
-    ids = _ids(pairs(train, 0, config.dupe_factor), pairs(valid, 1, 1), meta)
+    ids = _ids(examples(train, 0, config.dupe_factor), examples(valid, 1, 1), meta)
     return Task(ids, hidden_states, lambda name: True)
 
 
 def _masked(
     config: MaskedModeling, meta: IdsMeta, train: Text, valid: Text, model: ModelConfig
 ) -> Task:
-    size, marks = meta.source_vocab_size, meta.source
+    size, special = meta.source_vocab_size, meta.source
     mask_id, follows, does_not = range(size, size + 3)
-    ordinary = np.setdiff1d(np.arange(size), np.array(marks))
+    ordinary = np.setdiff1d(np.arange(size), np.array(special))
     larger = _aligned(size + 3)
 
-    def pairs(
-        sentences: Sentences, seed: int, dupe_factor: int
-    ) -> Iterator[tuple[Integers, Integers]]:
+    def examples(sentences: Sentences, seed: int, dupe_factor: int) -> Iterator[Example]:
         generator = np.random.default_rng([config.seed, seed])
 
-        def hide(ids: Integers) -> tuple[Integers, Integers]:
+        def hide(ids: Integers) -> tuple[Integers, Integers, Integers]:
+            """What is seen of a sentence, the labels, their positions."""
             found = mask_tokens(
                 ids, mask_id, ordinary, generator, mask_probability=config.mask_probability
             )
-            return found.ids + larger * found.is_selected, ids[found.is_selected]
+            selected = np.flatnonzero(found.is_selected)
+            return found.ids, ids[selected], selected
 
         for _ in range(dupe_factor):
             if not config.next_sentence:
                 for ids in sentences:
                     if len(ids) and len(ids) < model.max_positions:
-                        seen, labels = hide(ids)
-                        yield np.append(seen, marks.eos_id), labels
+                        seen, labels, at = hide(ids)
+                        yield Example(np.append(seen, special.eos_id), labels, at)
                 continue
             lines = pair_lines(len(sentences), generator)
             for first, second, is_next in zip(*lines, strict=True):
                 one, other = sentences[first], sentences[second]
                 if not (len(one) and len(other)) or len(one) + len(other) + 3 > model.max_positions:
                     continue
-                (a, a_labels), (b, b_labels) = hide(one), hide(other)
-                # The question stands at the start mark, the answer is a token of its own.
-                question, end = np.array([marks.bos_id + larger]), np.array([marks.eos_id])
-                answer = np.array([follows if is_next else does_not])
-                source = np.concatenate([question, a, end, b, end])
-                yield source, np.concatenate([answer, a_labels, b_labels])
+                (a, a_labels, a_at), (b, b_labels, b_at) = hide(one), hide(other)
+                # The question stands at the start token, the answer is a token of its own.
+                question, answer = [special.bos_id], [follows if is_next else does_not]
+                end = [special.eos_id]
+                yield Example(
+                    np.concatenate([question, a, end, b, end]),
+                    np.concatenate([answer, a_labels, b_labels]),
+                    np.concatenate([[0], 1 + a_at, len(one) + 2 + b_at]),
+                )
 
     meta = replace(
-        meta, source_vocab_size=larger, target_vocab_size=larger, target=marks, joint=True
+        meta, source_vocab_size=larger, target_vocab_size=larger, target=special, joint=True
     )
-    ids = _ids(pairs(train.source, 0, config.dupe_factor), pairs(valid.source, 1, 1), meta)
+    ids = _ids(examples(train.source, 0, config.dupe_factor), examples(valid.source, 1, 1), meta)
 
     def measure(model: Transformer) -> dict[str, float]:
         if not config.next_sentence:
@@ -166,18 +165,18 @@ def _masked(
 
 
 def _causal(meta: IdsMeta, train: Text, valid: Text, model: ModelConfig) -> Task:
-    def pairs(sentences: Sentences) -> Iterator[tuple[Integers, Integers]]:
+    def examples(sentences: Sentences) -> Iterator[Example]:
         nothing = np.array([meta.source.eos_id])
         for ids in sentences:
             if len(ids) and len(ids) < model.max_positions:
-                yield nothing, np.append(ids, meta.target.eos_id)
+                yield Example(nothing, np.append(ids, meta.target.eos_id))
 
     def is_handed_on(name: str) -> bool:
         if name.startswith("source_embedding."):
             return model.tie_embeddings == "all"  # the name of the table that both sides share
         return "cross_attention" not in name and not name.startswith(("encoder.", "encoder_norm."))
 
-    ids = _ids(pairs(train.target), pairs(valid.target), meta)
+    ids = _ids(examples(train.target), examples(valid.target), meta)
     return Task(ids, _hidden_without_source, is_handed_on)
 
 
@@ -186,26 +185,19 @@ def _aligned(size: int) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
-def _ids(
-    train: Iterator[tuple[Integers, Integers]],
-    valid: Iterator[tuple[Integers, Integers]],
-    meta: IdsMeta,
-) -> Ids:
-    return Ids(cast(Any, MemoryPairs(train)), cast(Any, MemoryPairs(valid)), meta)
+def _ids(train: Iterator[Example], valid: Iterator[Example], meta: IdsMeta) -> Ids:
+    return Ids(InMemoryDataset(train), InMemoryDataset(valid), meta)
 
 
 def _hidden_where_asked(model: Transformer, batch: Batch) -> Tensor:
-    """The encoder's output at the selected tokens, whose ids are raised by the table's size."""
-    size = model.source_embedding.tokens.num_embeddings
-    memory = model.encode(batch.source % size, batch.source_mask)  # [B, S, D]
-    # Their number is known, so that nothing waits for the device to count them.
-    asked = torch.nonzero_static((batch.source >= size).flatten(), size=len(batch.labels))  # [N, 1]
-    return memory.flatten(0, 1).index_select(0, asked.squeeze(1))
+    """The encoder's output at the selected tokens."""
+    memory = model.encode(batch.source, batch.source_mask).flatten(0, 1)  # [B * S, D]
+    return memory.index_select(0, batch.label_positions)
 
 
 def _hidden_without_source(model: Transformer, batch: Batch) -> Tensor:
-    hidden = decode_alone(model, batch.target).flatten(0, 1)  # [B * T, D]
-    return hidden.index_select(0, batch.real_positions)
+    hidden = model.decode(batch.target, None).flatten(0, 1)  # [B * T, D]
+    return hidden.index_select(0, batch.label_positions)
 
 
 def _is_of_encoder(name: str) -> bool:

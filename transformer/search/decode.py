@@ -3,22 +3,14 @@
 import torch
 from torch import Tensor
 
-from transformer.model.transformer import DecoderCache, Transformer
-from transformer.search import greedy
-from transformer.search.beam import (
-    SearchPlan,
-    SearchResult,
-    SearchState,
-    SpecialIds,
-    collect,
-    finish,
-    init_state,
-    is_phase_over,
-    narrow,
-    step,
-)
+from transformer.model.transformer import CrossCache, SelfCache, Transformer
+from transformer.search import beam, greedy, steps
+from transformer.search.beam import SearchInputs, SearchResult
+from transformer.search.options import SearchOptions
+from transformer.search.steps import Round, SourceRows
+from transformer.text.special_tokens import SpecialIds
 
-# On an accelerator asking whether a phase is over waits for the queue; some idle steps cost less.
+# On an accelerator asking whether a round is over waits for the queue; some idle steps cost less.
 STEPS_PER_CHECK = 8
 
 
@@ -27,74 +19,71 @@ def search(
     model: Transformer,
     source: Tensor,
     source_mask: Tensor,
-    *,
-    beam_size: int,
-    length_penalty: float,
-    patience: float,
-    max_lengths: Tensor,
-    num_best: int,
+    options: SearchOptions,
     special: SpecialIds,
+    max_lengths: Tensor | None = None,
 ) -> SearchResult:
-    """Beam search with a key/value cache; how it ranks and stops stands in `decoding.beam`.
+    """Beam search with a key/value cache; how it ranks and stops stands in `search.beam`.
 
     Each row gets the answer that it would get alone. A row of padding only gets an empty one.
 
     Args:
         model: in evaluation mode.
-        source: int64 [B, S], each row ending with its end mark, then padding.
+        source: int64 [B, S], each row ending with its end token, then padding.
         source_mask: bool [B, S], True at real tokens.
-        beam_size: live hypotheses per sentence; 1 is greedy search.
-        length_penalty: exponent of the length penalty, 0 or more.
-        patience: a sentence is done after patience * beam_size ended hypotheses; 1 or more, inf
-            for none.
-        max_lengths: int64 [B], the most target tokens of each row, end mark included; at most
-            model.max_positions.
-        num_best: hypotheses to return, at most `beam_size`.
-        special: marks of the target vocabulary.
+        options: what is looked for, and how.
+        special: of the target vocabulary.
+        max_lengths: int64 [B], the most target tokens of each row, end token included; None takes
+            what the options say of its source.
 
     Raises:
-        ValueError: a setting out of range.
+        ValueError: a length that the model can't hold; a model in training mode.
     """
-    _check(model, beam_size, length_penalty, patience, num_best)
-    has_source, source_mask = visible(source_mask)
-    steps = int(max_lengths.max())
-    if steps > model.config.max_positions:
+    if model.training:
+        raise ValueError("the model is in training mode; call model.eval() before a search")
+    device = source.device
+    if max_lengths is None:
+        lengths = source_mask.sum(1).tolist()
+        max_lengths = torch.tensor([options.max_length(n) for n in lengths], device=device)
+    most = int(max_lengths.max())
+    if most > model.config.max_positions:
         raise ValueError(
-            f"a maximum length of {steps} tokens is more than model.max_positions = "
+            f"a maximum length of {most} tokens is more than model.max_positions = "
             f"{model.config.max_positions}; ask for less"
         )
-    device = source.device
-    penalty = torch.tensor(length_penalty, dtype=torch.float32, device=device)
-    if len(source) == beam_size == 1:
-        cache = model.init_cache(model.encode(source, source_mask), source_mask, 1)
-        return _search_greedily(model, cache, max_lengths * has_source, penalty, special)
-    plan, state = init_state(
-        has_source,
-        max_lengths,
-        penalty,
-        torch.tensor(patience, dtype=torch.float32, device=device),
-        torch.arange(beam_size, device=device),
-        torch.arange(num_best, device=device),
-        model.output_projection.out_features,
-        special,
-    )
-    cache = model.init_cache(model.encode(source, source_mask), source_mask, beam_size)
-    answers = finish(state, plan, special)  # empty ones
-    rows = torch.arange(len(source), device=device)
-    while len(rows):
-        state, cache = _run_phase(model, plan, state, cache, steps, special)
-        answers = collect(answers, rows, finish(state, plan, special), special)
-        active = (~state.is_row_done).nonzero().squeeze(1)
-        plan, state = narrow(plan, state, active)
-        hypotheses = active.unsqueeze(1) * beam_size + plan.beams
-        cache = select(cache, active, hypotheses.flatten())
-        rows = rows[active]
+    has_source, cross, cache = steps.encode(model, source, source_mask)
+    inputs = make_inputs(options, max_lengths)
+    if len(source) == options.beam_size == 1:
+        limit = max_lengths * has_source
+        return _search_greedily(model, cross, cache, limit, inputs.length_penalty, special)
+    rows = SourceRows(cross, None)
+    vocab_size = model.output_projection.out_features
+    round = steps.begin(has_source, rows, cache, inputs, vocab_size, special)
+    num_steps = 0
+    while len(round.batch_indices):
+        round, num_steps = _run_round(model, round, num_steps, most, special)
+        active = (~round.state.is_row_done).nonzero().squeeze(1)
+        round = steps.end_round(active, round, special)
+    answers = round.answers
     return answers._replace(target=answers.target[:, :, : int(answers.lengths.max())])
+
+
+def make_inputs(options: SearchOptions, max_lengths: Tensor) -> SearchInputs:
+    """The options as tensors, where `max_lengths`, int64 [B], is."""
+    device = max_lengths.device
+    return SearchInputs(
+        max_lengths,
+        torch.tensor(options.length_penalty, dtype=torch.float32, device=device),
+        torch.tensor(options.patience, dtype=torch.float32, device=device),
+        torch.arange(options.beam_size, device=device),
+        torch.arange(options.num_best, device=device),
+    )
 
 
 def _search_greedily(
     model: Transformer,
-    cache: DecoderCache,
+    cross: CrossCache,
+    cache: SelfCache,
     max_length: Tensor,
     length_penalty: Tensor,
     special: SpecialIds,
@@ -102,89 +91,22 @@ def _search_greedily(
     state = greedy.init_state(max_length, special)
     taken = [state.token[:0]]
     while greedy.goes_on(state, max_length, special):
-        logits, cache = model.step(state.token, cache)
-        state = greedy.step(logits, state, special)
+        state, cache, _ = steps.greedy_step(model, cross, state, cache, special)
         taken.append(state.token)
     return greedy.finish(torch.cat(taken), state.total, length_penalty)
 
 
-def _run_phase(
-    model: Transformer,
-    plan: SearchPlan,
-    state: SearchState,
-    cache: DecoderCache,
-    max_steps: int,
-    special: SpecialIds,
-) -> tuple[SearchState, DecoderCache]:
-    # The cache that is returned follows the hypotheses of the state that is.
+def _run_round(
+    model: Transformer, round: Round, num_steps: int, max_steps: int, special: SpecialIds
+) -> tuple[Round, int]:
+    # `num_steps` have been done before; the second result is how many have then.
+    state, cache = round.state, round.cache
     steps_per_check = 1 if state.tokens.device.type == "cpu" else STEPS_PER_CHECK
-    done_steps = cache.self_keys[0].shape[2]
-    for index in range(max_steps - done_steps):
-        if index % steps_per_check == 0 and bool(is_phase_over(state)):
+    for index in range(max_steps - num_steps):
+        if index % steps_per_check == 0 and bool(beam.is_round_over(state)):
             break
-        logits, cache = model.step(state.tokens, cache)
-        state = step(logits, state, plan, special)
-        cache = reorder(cache, state.parents)
-    return state, cache
-
-
-def visible(source_mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Which rows have a source, bool [B], and a mask under which those without see one token.
-
-    Attention over nothing has no defined weights; what such a row computes is thrown away.
-    """
-    has_source = source_mask.any(dim=1)
-    first = torch.ones_like(source_mask).cumsum(1) == 1  # [B, S]
-    return has_source, source_mask | (first & ~has_source.unsqueeze(1))
-
-
-def reorder(cache: DecoderCache, parents: Tensor) -> DecoderCache:
-    """The cache of hypotheses that grew from the beams `parents`, int64 [B, W], of their rows.
-
-    Only what belongs to a hypothesis moves; the source side is shared by a sentence's beams.
-    """
-    batch, num_beams = parents.shape
-    if num_beams == 1:
-        return cache
-    hypotheses = parents + torch.arange(batch, device=parents.device).unsqueeze(1) * num_beams
-    return select(cache, None, hypotheses.flatten())
-
-
-def select(cache: DecoderCache, rows: Tensor | None, hypotheses: Tensor) -> DecoderCache:
-    """The cache of some hypotheses, int64 places in [B * W].
-
-    Args:
-        cache: it is not changed.
-        rows: int64 [b], the sentences that they belong to; None keeps all.
-        hypotheses: in the order of `rows`, W to each.
-    """
-    cache = cache._replace(
-        self_keys=tuple(keys.index_select(0, hypotheses) for keys in cache.self_keys),
-        self_values=tuple(values.index_select(0, hypotheses) for values in cache.self_values),
-    )
-    if rows is None:
-        return cache
-    mask = cache.source_mask
-    return cache._replace(
-        cross_keys=tuple(keys.index_select(0, rows) for keys in cache.cross_keys),
-        cross_values=tuple(values.index_select(0, rows) for values in cache.cross_values),
-        source_mask=None if mask is None else mask.index_select(0, rows),
-    )
-
-
-def _check(
-    model: Transformer, beam_size: int, length_penalty: float, patience: float, num_best: int
-) -> None:
-    if model.training:
-        raise ValueError("the model is in training mode; call model.eval() before a search")
-    if beam_size < 1:
-        raise ValueError(f"beam_size = {beam_size}: allowed are 1 and more")
-    if not 1 <= num_best <= beam_size:
-        raise ValueError(
-            f"num_best = {num_best}: allowed are 1 to beam_size = {beam_size}; "
-            "raise beam_size or ask for fewer"
+        state, cache, _ = steps.beam_step(
+            model, round.constants, round.source, state, cache, special
         )
-    if not length_penalty >= 0:
-        raise ValueError(f"length_penalty = {length_penalty}: allowed are 0 and more")
-    if not patience >= 1:
-        raise ValueError(f"patience = {patience}: allowed are 1 and more")
+        num_steps += 1
+    return round._replace(state=state, cache=cache), num_steps

@@ -2,50 +2,51 @@
 
 As in `transformer.search.beam` these are pure functions of tensors, which PyTorch loops and
 export compiles. With one sentence there are no rows to tell apart, with one beam no hypotheses to
-keep: what remains is the likeliest token, until it is the end mark.
+keep: what remains is the likeliest token, until it is the end token.
 
 Shapes: V target vocabulary, T tokens.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from torch import Tensor
 
-from transformer.search.beam import SearchResult, SpecialIds, length_weight
+from transformer.search.beam import SearchResult, length_weight
+from transformer.text.special_tokens import SpecialIds
 
 
 class GreedyState(NamedTuple):
     """What one step hands to the next."""
 
-    num_steps: Tensor  # int64 []
-    token: Tensor  # int64 [1, 1], the latest one
-    total: Tensor  # float32 [], sum of log p
+    num_steps: Annotated[Tensor, "int64"]
+    token: Annotated[Tensor, "int64 1 1"]  # the latest one
+    total: Annotated[Tensor, "float32"]  # sum of log p
 
 
 def init_state(max_length: Tensor, special: SpecialIds) -> GreedyState:
     """The state before the first token; `max_length` int64 [1] is of its device."""
     zero = torch.zeros_like(max_length)
-    return GreedyState(zero.sum(), zero.unsqueeze(1) + special.bos, zero.sum().float())
+    return GreedyState(zero.sum(), zero.unsqueeze(1) + special.bos_id, zero.sum().float())
 
 
 def step(logits: Tensor, state: GreedyState, special: SpecialIds) -> GreedyState:
-    """The likeliest token is taken; padding and start mark never are.
+    """The likeliest token is taken; padding and start token never are.
 
     Args:
         logits: [1, 1, V], of the token that follows `state.token`; any float type.
         state: as it was for these logits; it is not changed.
-        special: marks of the target vocabulary.
+        special: of the target vocabulary.
     """
     banned = torch.zeros(logits.shape[2], device=logits.device)
-    banned[[special.pad, special.bos]] = -torch.inf
+    banned[[special.pad_id, special.bos_id]] = -torch.inf
     log_p, token = (torch.log_softmax(logits.float(), dim=-1) + banned).topk(1)  # [1, 1, 1]
     return GreedyState(state.num_steps + 1, token.squeeze(2), state.total + log_p.sum())
 
 
 def goes_on(state: GreedyState, max_length: Tensor, special: SpecialIds) -> Tensor:
-    """bool []: there is room, and the end mark hasn't come."""
-    is_open = (state.token != special.eos) & (state.num_steps < max_length)
+    """bool []: there is room, and the end token hasn't come."""
+    is_open = (state.token != special.eos_id) & (state.num_steps < max_length)
     return is_open.all()
 
 

@@ -1,58 +1,153 @@
-"""The card of an exported translator: read, then held against the files beside it."""
+"""The card of an exported translator, translator.json: one schema for its writer and its readers.
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+A change of what it holds raises `FORMAT`.
+"""
+
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
+from pydantic import PlainSerializer, model_validator
+
+from transformer.config import ConfigError, Section, parse_section
 from transformer.files import read_json, sha256_file
+from transformer.search.options import SearchConfig
+from transformer.text.clean_config import NormalizationConfig
+from transformer.text.special_tokens import SpecialIds
 
 CARD = "translator.json"
-FORMAT = 3
+FORMAT = 4
 
 
-@dataclass(frozen=True)
-class Graph:
-    """One graph of a translator."""
+class Graph(Section):
+    """One graph, held against PyTorch on the test set."""
 
-    # None: it was left out at the export, for `problems`.
+    # None: it failed, and is not in the folder, for `problems`.
     file: str | None
-    problems: tuple[str, ...]
+    passed: bool
+    problems: list[str]
+    size_bytes: int
+    measured_on: Literal["cpu", "cuda"]
+    bleu: float
+    # Of `bleu`, as sacreBLEU writes it.
+    signature: str
+    # PyTorch's BLEU minus the graph's, with the 95 % interval of paired resamples.
+    bleu_loss: float
+    bleu_loss_low: float
+    bleu_loss_high: float
+    # Of the translations, those that equal PyTorch's.
+    identical_share: float
+    max_score_difference: float
+    max_logit_difference: float
 
 
-@dataclass(frozen=True)
-class Card:
-    """What serving needs of `translator.json`. Lengths are in tokens with the end mark."""
+class GraphInterface(Section):
+    """What every graph takes and gives, by name, in the graph's order."""
+
+    opset: int
+    attention: Literal["fused", "portable"]
+    inputs: list[str]
+    outputs: list[str]
+
+
+class ModelFacts(Section):
+    """The model that the graphs were made of."""
+
+    num_parameters: int
+    source_vocab_size: int
+    target_vocab_size: int
+    # The params section `model`.
+    config: dict[str, Any]
+
+
+class PytorchScore(Section):
+    """PyTorch's score on the test set."""
+
+    bleu: float
+    signature: str
+
+
+class Corpus(Section):
+    """Where the training text is from."""
+
+    name: str
+    license: str
+    origin: str
+    revision: str | None
+    # Of the raw parts, by name.
+    sha256: dict[str, str]
+
+
+class Normalization(Section):
+    """How each side's training text was treated; a source is treated alike."""
+
+    source: NormalizationConfig
+    target: NormalizationConfig
+
+
+_SpecialIds = Annotated[SpecialIds, PlainSerializer(SpecialIds._asdict)]
+
+
+class SideSpecialIds(Section):
+    """The special tokens of each side's vocabulary."""
+
+    source: _SpecialIds
+    target: _SpecialIds
+
+
+class Provenance(Section):
+    """What a translator's folder tells of its origin, and needs for its use."""
 
     source_language: str
     target_language: str
-    # Arguments of `normalize`, as the training text was treated.
-    source_normalization: dict[str, bool]
-    beam_size: int
-    length_penalty: float
-    # Infinite for none.
-    patience: float
-    # At most floor(factor * source tokens) + extra target tokens, never over max_target_tokens.
-    max_length_factor: float
-    max_length_extra: int
-    max_source_tokens: int
-    max_target_tokens: int
-    target_vocab_size: int
-    # By precision, those that were left out too.
-    graphs: Mapping[str, Graph]
-    # By provider, `cpu` and `cuda`.
-    default_precision: Mapping[str, str]
-    graph_inputs: tuple[str, ...]
-    # SHA-256 by name, of every file but the card and its page.
-    files: Mapping[str, str]
+    special_ids: SideSpecialIds
+    normalization: Normalization
     tokenizer_sha256: str
     model_hash: str
+    corpus: Corpus
+
+
+class Card(Provenance):
+    """All of translator.json. Lengths are in tokens with the end token."""
+
+    format: int
+    # The search's defaults.
+    search: SearchConfig
+    max_source_tokens: int
+    max_target_tokens: int
+    interface: GraphInterface
+    # What runs on `cpu` and on `cuda` unless a user asks for something else.
+    default_precision: dict[str, str]
+    # By precision, those that were left out too.
+    graphs: dict[str, Graph]
+    # Of the int8 graph, the params section `export.shortlist`; None: the whole vocabulary.
+    shortlist: dict[str, int] | None
+    # SHA-256 by name, of every file but the card and its page.
+    files: dict[str, str]
+    model: ModelFacts
+    pytorch: PytorchScore
+    num_test_sentences: int
 
     @property
     def precisions(self) -> list[str]:
         """Those that can be run."""
         return [name for name, graph in self.graphs.items() if graph.file is not None]
+
+    @model_validator(mode="after")
+    def _files_belong_together(self) -> Self:
+        for name in self.files:
+            if Path(name).name != name:
+                raise ValueError(f"files.{name!r} must be a plain name in this folder")
+        for graph in self.graphs.values():
+            if graph.file is not None and graph.file not in self.files:
+                raise ValueError(f"`files` must list the graph {graph.file!r} with its SHA-256")
+        for provider in ("cpu", "cuda"):
+            precision = self.default_precision.get(provider)
+            if precision not in self.precisions:
+                raise ValueError(
+                    f"default_precision.{provider} = {precision!r}: allowed are "
+                    f"{', '.join(self.precisions)}"
+                )
+        return self
 
 
 def load_card(folder: Path) -> Card:
@@ -64,8 +159,9 @@ def load_card(folder: Path) -> Card:
         folder: an exported translator, such as models/translator.
 
     Raises:
-        ValueError: there is no translator; the card is not JSON, of an unknown format, or lacks
-            an entry; a listed file is missing or differs. The message names folder or file.
+        ValueError: there is no translator; the card is not JSON, of an unknown format, or has
+            entries that are missing, unknown or of the wrong type, each of which is told; a listed
+            file is missing or differs. The message names folder or file.
     """
     path = folder / CARD
     if not path.is_file():
@@ -80,7 +176,9 @@ def load_card(folder: Path) -> Card:
             f"{path}: format = {found!r}, but this version reads format {FORMAT} only; "
             "export the translator again with this version, or use the version that wrote it"
         )
-    card = _parse(path, values)
+    card, problems = parse_section(Card, "card", values)
+    if card is None:
+        raise ValueError(f"{ConfigError(problems, str(path))}\nexport the translator again")
     graphs = {graph.file for graph in card.graphs.values()}
     for name in sorted(card.files):
         if name not in graphs:
@@ -101,69 +199,6 @@ def verify_graph(folder: Path, card: Card, precision: str) -> Path:
             f"precision = {precision!r}: {folder} holds {', '.join(card.precisions)} alone{reason}"
         )
     return _verify(folder, card, graph.file)
-
-
-def _parse(path: Path, values: dict[str, Any]) -> Card:
-    try:
-        search = values["search"]
-        card = Card(
-            source_language=str(values["source_language"]),
-            target_language=str(values["target_language"]),
-            source_normalization={
-                str(name): bool(value) for name, value in values["normalization"]["source"].items()
-            },
-            beam_size=int(search["beam_size"]),
-            length_penalty=float(search["length_penalty"]),
-            patience=math.inf if search["patience"] is None else float(search["patience"]),
-            max_length_factor=float(search["max_length_factor"]),
-            max_length_extra=int(search["max_length_extra"]),
-            max_source_tokens=int(values["max_source_tokens"]),
-            max_target_tokens=int(values["max_target_tokens"]),
-            target_vocab_size=int(values["model"]["target_vocab_size"]),
-            graphs={
-                str(name): Graph(
-                    None if graph["file"] is None else str(graph["file"]),
-                    tuple(map(str, graph["problems"])),
-                )
-                for name, graph in values["graphs"].items()
-            },
-            default_precision={
-                provider: str(values["default_precision"][provider]) for provider in ("cpu", "cuda")
-            },
-            graph_inputs=tuple(map(str, values["interface"]["inputs"])),
-            files={str(name): str(digest) for name, digest in values["files"].items()},
-            tokenizer_sha256=str(values["tokenizer_sha256"]),
-            model_hash=str(values["model_hash"]),
-        )
-    except KeyError as error:
-        raise ValueError(
-            f"{path}: the entry {error} is missing; export the translator again"
-        ) from None
-    except (TypeError, ValueError, AttributeError) as error:
-        raise ValueError(
-            f"{path}: an entry has the wrong type ({error}); export the translator again"
-        ) from None
-    _check(path, card)
-    return card
-
-
-def _check(path: Path, card: Card) -> None:
-    for name in card.files:
-        if Path(name).name != name:
-            raise ValueError(f"{path}: files.{name!r} must be a plain name in this folder")
-    for precision in card.precisions:
-        file = card.graphs[precision].file
-        if file not in card.files:
-            raise ValueError(
-                f"{path}: `files` must list the graph {file!r} with its SHA-256; "
-                "export the translator again"
-            )
-    for provider, precision in card.default_precision.items():
-        if precision not in card.precisions:
-            raise ValueError(
-                f"{path}: default_precision.{provider} = {precision!r}: allowed are "
-                f"{', '.join(card.precisions)}; export the translator again"
-            )
 
 
 def _verify(folder: Path, card: Card, name: str) -> Path:

@@ -1,16 +1,14 @@
 """Text in, text out: an exported translator, without torch."""
 
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
-import numpy as np
-
-from transformer.serving.batches import plan_batches
+from transformer.batches import length_batches
+from transformer.search.options import SearchOptions
 from transformer.serving.card import load_card, verify_graph
 from transformer.serving.int8_probe import saturates
 from transformer.serving.session import Provider, count_threads, expect_provider, open_session
@@ -21,6 +19,8 @@ from transformer.text.tokenizer import TokenizerPair
 # Source slots times beams in one run of the graph. On the CPU more of them gain nothing, and fewer
 # leave batches for the other cores.
 MAX_SLOTS = {"cpu": 1024, "cuda": 16384}
+# Rows of fewer tokens cost as much as this many: the decoder's work doesn't shrink with them.
+MIN_LENGTH = 16
 SATURATION = (
     "int8 products saturate on this processor, which has no VNNI instructions: translations may be "
     "worse than the card says; precision = 'float32' is exact"
@@ -46,13 +46,6 @@ class Translation:
     text: str
     score: float
     is_complete: bool
-
-
-class Ranking(NamedTuple):
-    """How hypotheses are scored, and when enough of them have ended."""
-
-    length_penalty: float
-    patience: float
 
 
 class UntranslatableError(ValueError):
@@ -157,21 +150,20 @@ class Translator:
         """
         if isinstance(texts, str):
             raise ValueError("texts must be a list of texts, not one text; write [text]")
-        beam_size = self.card.beam_size if beam_size is None else beam_size
-        ranking = Ranking(
-            self.card.length_penalty if length_penalty is None else length_penalty,
-            self.card.patience if patience is None else patience,
-        )
-        self._check_options(beam_size, num_best, ranking)
+        given = {"beam_size": beam_size, "length_penalty": length_penalty, "patience": patience}
+        chosen: dict[str, Any] = {name: v for name, v in given.items() if v is not None}
+        options = self.card.search.options(self.card.max_target_tokens)
+        options = replace(options, num_best=num_best, **chosen)
+        options.check_vocabulary(self.card.model.target_vocab_size)
         pieces = self._encode(texts, num_best)
         rows = [ids for of_text in pieces for ids in of_text]
         translations: list[list[Translation]] = [[]] * len(rows)
         # What is a batch depends on the texts alone: in int8 it can move scores a little.
-        max_slots = MAX_SLOTS[self.provider] // beam_size
-        batches = plan_batches([len(ids) for ids in rows], max_slots)
+        max_slots = MAX_SLOTS[self.provider] // options.beam_size
+        batches = length_batches([len(ids) for ids in rows], max_slots, MIN_LENGTH)
 
         def run(batch: list[int]) -> list[list[Translation]]:
-            return self._run([rows[row] for row in batch], beam_size, num_best, ranking)
+            return self._run([rows[row] for row in batch], options)
 
         for batch, answers in zip(batches, self._map(run, batches), strict=True):
             for row, answer in zip(batch, answers, strict=True):
@@ -195,32 +187,15 @@ class Translator:
         with ThreadPoolExecutor(num_workers) as pool:
             return list(pool.map(function, items))
 
-    def _check_options(self, beam_size: int, num_best: int, ranking: Ranking) -> None:
-        largest = self.card.target_vocab_size // 2
-        if not 1 <= beam_size <= largest:
-            raise ValueError(f"beam_size = {beam_size}: must be from 1 to {largest}")
-        if not 1 <= num_best <= beam_size:
-            raise ValueError(
-                f"num_best = {num_best}: must be from 1 to beam_size = {beam_size}; "
-                "ask for fewer, or for a larger beam_size"
-            )
-        penalty = ranking.length_penalty
-        if not (math.isfinite(penalty) and penalty >= 0):
-            raise ValueError(f"length_penalty = {penalty}: must be finite, 0 or more")
-        if not ranking.patience >= 1:
-            raise ValueError(
-                f"patience = {ranking.patience}: must be 1 or more, or inf to search to the end"
-            )
-
     def _encode(self, texts: Sequence[str], num_best: int) -> list[list[list[int]]]:
-        # Per text its pieces as ids with the end mark: none if empty, several if it was split.
+        # Per text its pieces as ids with the end token: none if empty, several if it was split.
         cleaned = [self._normalize(index, text) for index, text in enumerate(texts)]
         places = [index for index, text in enumerate(cleaned) if text]
         pieces: list[list[list[int]]] = [[] for _ in texts]
         encoded = self._encode_batch([cleaned[index] for index in places])
         for index, ids in zip(places, encoded, strict=True):
             if len(ids) <= self.card.max_source_tokens:
-                pieces[index] = [ids] if len(ids) > 1 else []  # the end mark alone is no text
+                pieces[index] = [ids] if len(ids) > 1 else []  # the end token alone is no text
             else:
                 pieces[index] = self._split(index, texts[index], len(ids), num_best)
         return pieces
@@ -232,7 +207,7 @@ class Translator:
             raise UntranslatableError(
                 index, f"not valid Unicode: {error}; convert it to UTF-8"
             ) from None
-        return normalize(text, **self.card.source_normalization)
+        return normalize(text, **dict(self.card.normalization.source))
 
     def _split(self, index: int, text: str, num_tokens: int, num_best: int) -> list[list[int]]:
         # The text as it came: normalisation may have taken the punctuation that ends a sentence.
@@ -260,33 +235,17 @@ class Translator:
         tokenizer = self._tokenizers.source
         return [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(texts)]
 
-    def _run(
-        self, rows: list[list[int]], beam_size: int, num_best: int, ranking: Ranking
-    ) -> list[list[Translation]]:
-        card, tokenizer = self.card, self._tokenizers.target
-        lengths = [len(ids) for ids in rows]
-        source = np.full((len(rows), max(lengths)), self._tokenizers.source.pad_id, dtype=np.int64)
-        for row, ids in enumerate(rows):
-            source[row, : len(ids)] = ids
-        limits = [
-            math.floor(card.max_length_factor * length) + card.max_length_extra
-            for length in lengths
-        ]
-        inputs: dict[str, Any] = {
-            "source": source,  # [B, S]
-            "max_length": np.minimum(np.array(limits, dtype=np.int64), card.max_target_tokens),
-            "length_penalty": np.array(ranking.length_penalty, dtype=np.float32),
-            "patience": np.array(ranking.patience, dtype=np.float32),
-            "beam_size": np.array(beam_size, dtype=np.int64),
-            "num_best": np.array(num_best, dtype=np.int64),
-        }
+    def _run(self, rows: list[list[int]], options: SearchOptions) -> list[list[Translation]]:
+        tokenizer = self._tokenizers.target
+        inputs = options.graph_inputs(rows, self._tokenizers.source.pad_id)
         target, scores, target_lengths = self._session.run(
-            ["target", "scores", "lengths"], {name: inputs[name] for name in card.graph_inputs}
+            ["target", "scores", "lengths"],
+            {name: inputs[name] for name in self.card.interface.inputs},
         )  # [B, N, T], [B, N], [B, N]
         answers = []
         for row in range(len(rows)):
             answer = []
-            for best in range(num_best):
+            for best in range(options.num_best):
                 length = int(target_lengths[row, best])
                 if length == 0:  # a tiny vocabulary has fewer hypotheses than were asked for
                     continue

@@ -1,13 +1,12 @@
 """Cleaning a raw corpus: normalising all of it, filtering its training part."""
 
-import csv
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 
-from transformer.files import atomic_folder, atomic_write, write_json
+from transformer.files import atomic_folder, write_csv, write_json
 from transformer.text.clean_config import CleanConfig, NormalizationConfig
 from transformer.text.corpus import PARTS, Pair, PairWriter, part_path, read_pairs, write_pairs
 from transformer.text.filters import EMPTY, REASONS, SENTENCE_COUNT, Filter, judge, make_filters
@@ -49,10 +48,7 @@ class CleanReport:
 
     def write_reasons(self, path: Path) -> None:
         """Writes a table with the columns `reason` and `count`, for plots."""
-        with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-            rows = csv.writer(file, lineterminator="\n")
-            rows.writerow(("reason", "count"))
-            rows.writerows(self.rejected.items())
+        write_csv(path, ["reason", "count"], self.rejected.items())
 
 
 def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:

@@ -1,6 +1,5 @@
 """Parallel text on disk: Parquet files with the columns `source` and `target`."""
 
-import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -89,19 +88,6 @@ def read_side(path: Path, side: str) -> Iterator[str]:
     with _open(path) as file:
         for batch in file.iter_batches(BATCH_PAIRS, columns=[side]):
             yield from batch.columns[0].to_pylist()
-
-
-def count_pairs(path: Path) -> int:
-    """How many pairs a file holds, without reading them. Raises as `read_pairs` does."""
-    with _open(path) as file:
-        return int(file.metadata.num_rows)
-
-
-def batches(pairs: Iterable[Pair], size: int = BATCH_PAIRS) -> Iterator[list[Pair]]:
-    """Pairs in lists of `size`; the last may be shorter."""
-    iterator = iter(pairs)
-    while batch := list(itertools.islice(iterator, size)):
-        yield batch
 
 
 def _open(path: Path) -> Any:

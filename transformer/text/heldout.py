@@ -44,7 +44,7 @@ def read_heldout(raw: Path, clean: Path) -> Heldout:
 def encode_sources(
     tokenizer: Tokenizer, sources: Sequence[str], max_tokens: int
 ) -> tuple[list[list[int]], int]:
-    """Ids with end mark, at most `max_tokens` each, and how many sentences lost their end to that.
+    """Ids with end token, at most `max_tokens` each, and how many sentences lost their end to that.
 
     An empty source has no ids: it is not translated, just as in serving.
     """

@@ -1,12 +1,12 @@
 """Token ids on disk, memory-mapped.
 
 A split has, per side, two files: `.bin`, all sentences' ids one after the other, each sentence
-closed by its end mark (no start mark); and `.offsets.bin`, int64, where sentence i is
+closed by its end token (no start token); and `.offsets.bin`, int64, where sentence i is
 `ids[offsets[i] : offsets[i + 1]]`. Both are little-endian and have no header.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +15,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from transformer.batches import batched
 from transformer.files import read_json, write_json
+from transformer.text.pairs import PairDataset
 from transformer.text.special_tokens import SpecialIds
 from transformer.text.tokenizer import TokenizerPair
 
@@ -26,7 +28,7 @@ BATCH_PAIRS = 8192
 
 
 class SplitCounts(NamedTuple):
-    """What one split holds. Tokens and lengths count end marks."""
+    """What one split holds. Tokens and lengths count end tokens."""
 
     pairs: int
     dropped_too_long: int
@@ -93,11 +95,8 @@ class IdsMeta:
             ) from error
 
 
-class IdsSplit:
-    """One split: pairs of id sequences, read from disk when asked for.
-
-    `source_lengths` and `target_lengths` are int64 [N], in tokens, end marks included.
-    """
+class IdsSplit(PairDataset):
+    """One split, read from disk when asked for; ids are unsigned and read-only."""
 
     def __init__(self, folder: Path, name: str, dtype: str) -> None:
         """Maps the files of split `name`. Raises ValueError if they don't belong together."""
@@ -108,27 +107,16 @@ class IdsSplit:
                 f"{folder}: split {name!r} has {len(self.source_offsets) - 1} source and "
                 f"{len(self.target_offsets) - 1} target sentences; run `tokenize` again"
             )
-        self.source_lengths: NDArray[np.int64] = np.diff(np.asarray(self.source_offsets))
-        self.target_lengths: NDArray[np.int64] = np.diff(np.asarray(self.target_offsets))
-
-    def __len__(self) -> int:
-        return len(self.source_lengths)
-
-    def source(self, index: int) -> NDArray[Any]:
-        """The ids of source sentence `index`, closed by the end mark; unsigned, read-only."""
-        return _sentence(self.source_ids, self.source_offsets, index)
-
-    def target(self, index: int) -> NDArray[Any]:
-        """The ids of target sentence `index`, closed by the end mark; unsigned, read-only."""
-        return _sentence(self.target_ids, self.target_offsets, index)
+        self.source_lengths = np.diff(np.asarray(self.source_offsets))
+        self.target_lengths = np.diff(np.asarray(self.target_offsets))
 
 
 @dataclass(frozen=True)
 class Ids:
     """The ids that a model is trained and validated on."""
 
-    train: IdsSplit
-    valid: IdsSplit
+    train: PairDataset
+    valid: PairDataset
     meta: IdsMeta
 
 
@@ -157,7 +145,7 @@ def write_ids(
         train: training pairs; one whose longer side exceeds `max_tokens` is dropped.
         valid: validation pairs; none is dropped.
         tokenizers: their larger vocabulary sets the width of an id, 16 or 32 bits.
-        max_tokens: the longest sequence kept, its end mark included.
+        max_tokens: the longest sequence kept, its end token included.
 
     Raises:
         ValueError: a split ends up without pairs.
@@ -200,13 +188,13 @@ def _write_split(
     written = dropped = 0
     with ExitStack() as stack:
         sides = {side: _SideWriter(stack, folder, name, side, dtype) for side in SIDES}
-        for batch in _batches(pairs):
+        for batch in batched(pairs, BATCH_PAIRS):
             source = tokenizers.source.encode_batch([pair[0] for pair in batch])
             target = tokenizers.target.encode_batch([pair[1] for pair in batch])
             kept = [
                 (s, t)
                 for s, t in zip(source, target, strict=True)
-                if max_tokens is None or max(len(s), len(t)) < max_tokens  # room for the end mark
+                if max_tokens is None or max(len(s), len(t)) < max_tokens  # room for the end token
             ]
             sides["source"].append([s for s, _ in kept], tokenizers.source.eos_id)
             sides["target"].append([t for _, t in kept], tokenizers.target.eos_id)
@@ -246,12 +234,6 @@ class _SideWriter:
         self.longest = max(self.longest, int(lengths.max()))
 
 
-def _batches(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    iterator = iter(pairs)
-    while batch := list(itertools.islice(iterator, BATCH_PAIRS)):
-        yield batch
-
-
 def _paths(folder: Path, name: str, side: str) -> tuple[Path, Path]:
     return folder / f"{name}.{side}.bin", folder / f"{name}.{side}.offsets.bin"
 
@@ -269,10 +251,3 @@ def _map(folder: Path, name: str, side: str, dtype: str) -> tuple[NDArray[Any], 
             "run the stage `tokenize` again"
         )
     return ids, offsets
-
-
-def _sentence(ids: NDArray[Any], offsets: NDArray[Any], index: int) -> NDArray[Any]:
-    count = len(offsets) - 1
-    if not 0 <= index < count:
-        raise IndexError(f"sentence {index} of {count}")
-    return np.asarray(ids[int(offsets[index]) : int(offsets[index + 1])])

@@ -20,7 +20,7 @@ KNOWN_NAMES = {
 
 
 class SpecialIds(NamedTuple):
-    """The ids of padding, unknown text, start mark and end mark on one side."""
+    """The ids of padding, unknown text, start token and end token on one side."""
 
     pad_id: int
     unk_id: int

@@ -20,7 +20,7 @@ class Tokenizer:
     """One side's tokenizer. Immutable; safe to share.
 
     Special tokens never come out of `encode`, whatever the text holds: a literal "</s>" is
-    text like any other. Marks are added by whoever builds a sequence, from the ids here.
+    text like any other. They are added by whoever builds a sequence, from the ids here.
     """
 
     def __init__(self, json: str, where: str = "tokenizer") -> None:
@@ -43,7 +43,7 @@ class Tokenizer:
         self.special = find_special_ids(vocabulary, where)
         # One past the largest id, which is what an embedding table needs; ids may have gaps.
         self.size = max(vocabulary.values()) + 1
-        self._marks = frozenset(self.special) - {self.special.unk_id}
+        self._control_ids = frozenset(self.special) - {self.special.unk_id}
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
@@ -90,17 +90,17 @@ class Tokenizer:
         return hashlib.sha256(self.json.encode()).hexdigest()
 
     def encode(self, text: str) -> list[int]:
-        """The ids of `text`, without start or end mark. Empty text gives no ids."""
-        return self._without_marks(self._fast.encode(text, add_special_tokens=False).ids)
+        """The ids of `text`, without start or end token. Empty text gives no ids."""
+        return self._as_text(self._fast.encode(text, add_special_tokens=False).ids)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` for many texts at once."""
         encodings = self._fast.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [self._without_marks(encoding.ids) for encoding in encodings]
+        return [self._as_text(encoding.ids) for encoding in encodings]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of `ids`. Padding, start and end marks are skipped; unknowns show as such."""
-        kept = [id for id in ids if id not in self._marks]
+        """The text of `ids`. Padding, start and end tokens are skipped; unknowns show as such."""
+        kept = [id for id in ids if id not in self._control_ids]
         return str(self._fast.decode(kept, skip_special_tokens=False))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
@@ -110,14 +110,14 @@ class Tokenizer:
     def unknown_spans(self, text: str) -> list[tuple[int, int]]:
         """Where the text is unknown: the character span [begin, end) of each unknown piece."""
         encoding = self._fast.encode(text, add_special_tokens=False)
-        ids = self._without_marks(encoding.ids)
+        ids = self._as_text(encoding.ids)
         return [span for id, span in zip(ids, encoding.offsets, strict=True) if id == self.unk_id]
 
-    def _without_marks(self, ids: list[int]) -> list[int]:
+    def _as_text(self, ids: list[int]) -> list[int]:
         # A pretrained word vocabulary may hold "[SEP]" as a word: in a text it is unknown text.
-        if self._marks.isdisjoint(ids):
+        if self._control_ids.isdisjoint(ids):
             return ids
-        return [self.special.unk_id if id in self._marks else id for id in ids]
+        return [self.special.unk_id if id in self._control_ids else id for id in ids]
 
     def _piece(self, id: int) -> str:
         token = str(self._fast.id_to_token(id))

@@ -1,4 +1,4 @@
-"""The `vocab` section: which tokenizers are fitted, or taken ready-made."""
+"""The `vocab` and `tokenize` sections: which tokenizers are used, and for which pairs."""
 
 from typing import Annotated, Literal, Self
 
@@ -96,3 +96,12 @@ class VocabConfig(Section):
                 "both (joint null)"
             )
         return self
+
+
+class TokenizeConfig(Section):
+    """How long a training sequence may be."""
+
+    # A training pair with a longer side, in tokens with the end token, is dropped, then counted.
+    # Validation pairs are all kept; those beyond `model.max_positions` don't count in its loss.
+    # At most `model.max_positions`.
+    max_tokens: int = Field(ge=2)

@@ -1,14 +1,15 @@
 """Fitting tokenizers on training text."""
 
 import json
-from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
+from transformer.batches import batched
 from transformer.text.corpus import read_side
 from transformer.text.special_tokens import SPECIAL_TOKENS, UNK
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
@@ -89,7 +90,7 @@ def _fit_bpe(spec: BpeSpec, texts: Iterable[str]) -> Tokenizer:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    fast.train_from_iterator(_batches(texts), trainer)
+    fast.train_from_iterator(batched(texts, _BATCH_TEXTS), trainer)
     return Tokenizer(fast.to_str(pretty=True))
 
 
@@ -102,7 +103,7 @@ def _fit_unigram(spec: UnigramSpec, texts: Iterable[str]) -> Tokenizer:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    fast.train_from_iterator(_batches(texts), trainer)
+    fast.train_from_iterator(batched(texts, _BATCH_TEXTS), trainer)
     value: dict[str, Any] = json.loads(fast.to_str())
     value["model"]["vocab"] = settle_unigram(value["model"]["vocab"])
     return Tokenizer(json.dumps(value, ensure_ascii=False, indent=2))
@@ -154,7 +155,7 @@ def _fit_word_level(fast: Any, spec: WordSpec | CharacterSpec, texts: Iterable[s
         special_tokens=list(SPECIAL_TOKENS),
         show_progress=False,
     )
-    fast.train_from_iterator(_batches(texts), trainer)
+    fast.train_from_iterator(batched(texts, _BATCH_TEXTS), trainer)
     return Tokenizer(fast.to_str(pretty=True))
 
 
@@ -196,9 +197,3 @@ def _over_bytes(model: Any) -> Any:
     )
     fast.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
     return fast
-
-
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    iterator = iter(texts)
-    while batch := list(islice(iterator, _BATCH_TEXTS)):
-        yield batch

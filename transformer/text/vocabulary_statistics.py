@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from transformer.batches import batched
 from transformer.text.corpus import part_path, read_side
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 
@@ -31,8 +31,7 @@ def describe(tokenizer: Tokenizer, texts: Iterable[str]) -> TextStatistics:
     """Statistics of a tokenizer on normalised text, rounded to six digits."""
     words = pieces = unknown = unknown_words = 0
     used: set[int] = set()
-    iterator = iter(texts)
-    while batch := list(islice(iterator, _BATCH_TEXTS)):
+    for batch in batched(texts, _BATCH_TEXTS):
         for text, ids in zip(batch, tokenizer.encode_batch(batch), strict=True):
             words += len(text.split())
             pieces += len(ids)

@@ -3,10 +3,9 @@
 from collections import deque
 from collections.abc import Mapping
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-Weights = dict[str, Tensor]
+from transformer.model.weights import Weights
 
 
 class WeightAverage:
@@ -36,15 +35,3 @@ class WeightAverage:
                 total += other[name]
             mean[name] = (total / len(self._snapshots)).to(value.dtype)
         return mean
-
-
-def model_weights(model: nn.Module) -> Weights:
-    """The trained tensors by name; shared ones once, under their first name. Not copies."""
-    return {name: value.detach() for name, value in model.named_parameters()}
-
-
-@torch.no_grad()
-def set_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Copies `weights`, named as in `model_weights`, into the model."""
-    for name, value in model.named_parameters():
-        value.copy_(weights[name])

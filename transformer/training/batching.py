@@ -1,33 +1,19 @@
 """Batches of pairs of similar length, cut by a budget of tokens.
 
 Shapes: B sentences of a batch, S source length, T target length, N real target tokens.
-Lengths count end marks. A slot is one position of a padded batch, real or not.
+Lengths count end tokens. A slot is one position of a padded batch, real or not.
 """
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-Integers = NDArray[np.int64]
-
-
-class Pairs(Protocol):
-    """Pairs of id sequences, as `transformer.text.ids.IdsSplit` maps them.
-
-    Sentence i of a side is `ids[offsets[i] : offsets[i + 1]]`, its end mark included.
-    """
-
-    source_ids: NDArray[Any]
-    source_offsets: NDArray[Any]
-    source_lengths: Integers
-    target_ids: NDArray[Any]
-    target_offsets: NDArray[Any]
-    target_lengths: Integers
+from transformer.text.pairs import Integers, PairDataset
 
 
 class Batch(NamedTuple):
@@ -35,9 +21,10 @@ class Batch(NamedTuple):
 
     source: Tensor  # int64 [B, S]
     source_mask: Tensor | None  # bool [B, S], True at real tokens; None: all are real
-    target: Tensor  # int64 [B, T], shifted right: starts with the start mark
+    target: Tensor  # int64 [B, T], shifted right: starts with the start token
     labels: Tensor  # int64 [N], the real target tokens, row by row
-    real_positions: Tensor  # int64 [N], where they stand in [B * T]
+    # int64 [N], where each label is asked for: in the decoder's [B * T], or the encoder's [B * S]
+    label_positions: Tensor
 
     def to(self, device: torch.device) -> "Batch":
         """The batch on `device`; from pinned memory, without waiting, if that is a GPU."""
@@ -50,13 +37,7 @@ class Batch(NamedTuple):
         return self._map(lambda x: x if x.is_pinned() else x.pin_memory())
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "Batch":
-        return Batch(
-            source=change(self.source),
-            source_mask=None if self.source_mask is None else change(self.source_mask),
-            target=change(self.target),
-            labels=change(self.labels),
-            real_positions=change(self.real_positions),
-        )
+        return Batch(*(None if x is None else change(x) for x in self))  # type: ignore[arg-type]
 
 
 class BatchPlan:
@@ -140,7 +121,7 @@ def split_batch(indices: Integers, num_parts: int) -> list[Integers]:
 
 
 def make_batch(
-    pairs: Pairs, indices: Integers, source_pad_id: int, target_pad_id: int, bos_id: int
+    pairs: PairDataset, indices: Integers, source_pad_id: int, target_pad_id: int, bos_id: int
 ) -> Batch:
     """Gathers sentences into padded matrices, on the CPU.
 
@@ -149,33 +130,42 @@ def make_batch(
         indices: of the sentences, int64 [B].
         source_pad_id: fills up the source.
         target_pad_id: fills up the target.
-        bos_id: the target's start mark.
+        bos_id: the target's start token.
     """
-    source, source_is_real = _gather(pairs.source_ids, pairs.source_offsets, indices, source_pad_id)
-    target, target_is_real = _gather(pairs.target_ids, pairs.target_offsets, indices, target_pad_id)
+    source, source_is_real, _ = _gather(
+        pairs.source_ids, pairs.source_offsets, indices, source_pad_id
+    )
+    target, target_is_real, chosen = _gather(
+        pairs.target_ids, pairs.target_offsets, indices, target_pad_id
+    )
     shifted = np.empty_like(target)
     shifted[:, 0] = bos_id
     shifted[:, 1:] = target[:, :-1]
+    positions = np.flatnonzero(target_is_real)
+    if pairs.label_positions is not None:
+        rows = positions // target.shape[1]
+        positions = rows * source.shape[1] + pairs.label_positions[chosen]
     return Batch(
         source=torch.from_numpy(source),
         source_mask=None if source_is_real.all() else torch.from_numpy(source_is_real),
         target=torch.from_numpy(shifted),
         labels=torch.from_numpy(target[target_is_real]),
-        real_positions=torch.from_numpy(np.flatnonzero(target_is_real)),
+        label_positions=torch.from_numpy(positions),
     )
 
 
 def _gather(
     ids: NDArray[Any], offsets: NDArray[Any], indices: Integers, pad_id: int
-) -> tuple[Integers, NDArray[np.bool_]]:
+) -> tuple[Integers, NDArray[np.bool_], Integers]:
+    """Padded sentences [B, L], where they are real [B, L], and the places in `ids` of what is."""
     starts, ends = np.asarray(offsets[indices]), np.asarray(offsets[indices + 1])
     lengths = ends - starts
     columns = np.arange(lengths.max())
     is_real = columns < lengths[:, None]  # [B, L]
-    positions = (starts[:, None] + columns)[is_real]
+    chosen = (starts[:, None] + columns)[is_real]
     padded = np.full(is_real.shape, pad_id, dtype=np.int64)
-    padded[is_real] = ids[positions]
-    return padded, is_real
+    padded[is_real] = ids[chosen]
+    return padded, is_real, chosen
 
 
 def _cut(source_lengths: Integers, target_lengths: Integers, batch_tokens: int) -> Integers:

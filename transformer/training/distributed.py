@@ -2,7 +2,7 @@
 
 Each process, a rank, holds the whole model and takes its share of every step's batch; gradients
 are added up over all of them while the last backward pass runs, so that all models stay equal to
-the last bit. `Ranks()` is a training of one process, for which everything here costs nothing.
+the last bit. `SINGLE_PROCESS` is a training of one, for which everything here costs nothing.
 """
 
 import os
@@ -18,8 +18,9 @@ from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
-from transformer.training.batching import Integers, split_batch
-from transformer.training.capture import SavedState
+from transformer.text.pairs import Integers
+from transformer.training.batching import split_batch
+from transformer.training.state import SavedState
 
 _LOCAL = ("LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
@@ -46,7 +47,7 @@ class Ranks:
         """Whether this is the one that writes, reports, tracks."""
         return self.rank == 0
 
-    def parts(self, indices: Integers, num_parts: int) -> list[tuple[int, Integers]]:
+    def shard(self, indices: Integers, num_parts: int) -> list[tuple[int, Integers]]:
         """This rank's share of a step's batch: parts by their number within the step.
 
         The batch is cut into `num_parts`, or the next multiple of the number of ranks, and part i
@@ -56,7 +57,7 @@ class Ranks:
         parts = enumerate(split_batch(indices, num_parts))
         return [(i, part) for i, part in parts if i % self.world_size == self.rank]
 
-    def place(self, device: torch.device) -> torch.device:
+    def device(self, device: torch.device) -> torch.device:
         """The device of this rank, a GPU by its number: of those of a machine, each takes its own.
 
         A rank that sees a single GPU takes that one: launchers may show each rank another.
@@ -100,20 +101,20 @@ class Ranks:
             dist.all_reduce(tensor, dist.ReduceOp.MAX)
         return [float(value) for value in tensor]
 
-    def add_up(self, tensor: Tensor) -> None:
+    def all_reduce(self, tensor: Tensor) -> None:
         """Makes a tensor the sum over all ranks, in place."""
         if self.world_size > 1:
             with _losing_peers():
                 dist.all_reduce(tensor)
 
-    def share(self, saved: SavedState | None) -> SavedState:
+    def broadcast(self, saved: SavedState | None) -> SavedState:
         """Rank 0's state on every rank. The others hand in None."""
         if self.world_size == 1:
             assert saved is not None
             return saved
         header: list[Any] = [None]
         if saved is not None:
-            groups = {"": saved.present, **saved.fixed}
+            groups = {"": saved.mutable, **saved.immutable}
             shapes = {
                 group: {name: (value.shape, value.dtype) for name, value in tensors.items()}
                 for group, tensors in groups.items()
@@ -133,8 +134,8 @@ class Ranks:
             for tensors in groups.values():
                 for tensor in tensors.values():
                     dist.broadcast(tensor.detach(), src=0)
-        present = groups.pop("")
-        return SavedState(step, values, present, groups)
+        mutable = groups.pop("")
+        return SavedState(step, values, mutable, groups)
 
     def require_same(self, value: str, what: str) -> None:
         """Makes sure that all ranks have the same value.
@@ -154,9 +155,9 @@ class Ranks:
                 f"{what} differ between the processes of this training: rank "
                 f"{', '.join(map(str, others))} from rank 0; give every machine the same"
             )
-        self.wait()
+        self.barrier()
 
-    def wait(self) -> None:
+    def barrier(self) -> None:
         """Until all ranks have come here."""
         self.any(False)
 
@@ -168,6 +169,9 @@ class Ranks:
             return bool(self.store.add("failed", 1) == 1)
         except RuntimeError:  # the rank that keeps the store has gone, and told why
             return False
+
+
+SINGLE_PROCESS = Ranks()
 
 
 @contextmanager
@@ -213,10 +217,10 @@ class Gradients:
             # had them ready, and with three ranks or more that decides how sums are rounded. After
             # these two all steps have one order, so that a resumed training gives the same bits.
             for _ in range(2):
-                self.add_up([])
+                self.backward([])
             model.zero_grad(set_to_none=True)
 
-    def add_up(self, losses: Sequence[Callable[[], Tensor]]) -> Tensor:
+    def backward(self, losses: Sequence[Callable[[], Tensor]]) -> Tensor:
         """Adds the gradients of a step's losses to those that the parameters hold.
 
         Args:
@@ -239,7 +243,7 @@ class Gradients:
                 with nullcontext() if shared is None else _losing_peers():
                     (value * world_size).backward()  # of which the mean over all ranks is taken
             total += value.detach()
-        self._ranks.add_up(total)
+        self._ranks.all_reduce(total)
         return total
 
     def _zero(self) -> Tensor:

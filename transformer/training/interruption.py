@@ -1,4 +1,21 @@
-"""The end of a training before its time, on request."""
+"""The end of a training before its time, and what it can go on from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from transformer.training.state import SavedState
+
+
+@dataclass(frozen=True)
+class Resume:
+    """How a training leaves behind what it can go on from, and goes on from what was left."""
+
+    # What was left of the same config, model, data and code. A call, so that nothing else holds
+    # on to it: it may be several times as large as the model. Of several ranks the first is asked.
+    load: Callable[[], SavedState | None] = lambda: None
+    save: Callable[[SavedState], None] | None = None  # called between two steps; need not wait
+    is_stop_requested: Callable[[], bool] = lambda: False  # asked between two steps
+    flush: Callable[[], None] = lambda: None  # returns once what was to be saved is
 
 
 class TrainingStopped(Exception):  # noqa: N818 - nothing went wrong

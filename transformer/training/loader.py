@@ -1,16 +1,19 @@
 """The batches of a training, one optimizer step after the other, ahead of a GPU."""
 
-import queue
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
 from typing import NamedTuple
 
 import torch
 
 from transformer.text.ids import IdsMeta
-from transformer.training.batching import Batch, Integers, Pairs, make_batch
+from transformer.text.pairs import Integers, PairDataset
+from transformer.training.batching import Batch, make_batch
 from transformer.training.distributed import Ranks
 from transformer.training.sentence_batches import Plan
 
@@ -40,9 +43,9 @@ class StepBatches:
     """The plan of batches, by the step that they are for: the same in every process."""
 
     def __init__(
-        self, plan: Plan, pairs: Pairs, meta: IdsMeta, num_parts: int, ranks: Ranks
+        self, plan: Plan, pairs: PairDataset, meta: IdsMeta, num_parts: int, ranks: Ranks
     ) -> None:
-        """Cuts each batch of `plan` for `ranks`, as `Ranks.parts` does with `num_parts`."""
+        """Cuts each batch of `plan` for `ranks`, as `Ranks.shard` does with `num_parts`."""
         self._plan, self._pairs, self._meta = plan, pairs, meta
         self._num_parts, self._ranks = num_parts, ranks
         self._epoch = (0, plan.epoch(0))
@@ -59,7 +62,7 @@ class StepBatches:
         """This rank's batches of the step that follows `step` done ones, on the CPU."""
         indices, meta, pairs = self.indices(step), self._meta, self._pairs
         parts, num_tokens = [], 0
-        for part, sentences in self._ranks.parts(indices, self._num_parts):
+        for part, sentences in self._ranks.shard(indices, self._num_parts):
             ids = meta.source.pad_id, meta.target.pad_id, meta.target.bos_id
             parts.append((part, make_batch(pairs, sentences, *ids)))
             num_tokens += int(pairs.source_lengths[sentences].sum())
@@ -69,77 +72,50 @@ class StepBatches:
 
 
 class Loader:
-    """Hands out the batches of one step after the other, on the device.
+    """Hands out the batches of one step after the other, on the device."""
 
-    Which ones they are follows from the number of the step alone, so those that lie ready when
-    training ends are no loss: whoever goes on from a step begins with its batches.
-    """
-
-    def __init__(self, batches: StepBatches, device: torch.device, first_step: int) -> None:
-        """Begins with the step that follows `first_step` done ones."""
-        self._batches, self._device, self._step = batches, device, first_step
+    def __init__(self, made: Iterator[StepBatch], device: torch.device) -> None:
+        self._made, self._device = made, device
         self.seconds_waited = 0.0  # by `take`
 
     def take(self) -> StepBatch:
         """The next step's."""
         start = time.perf_counter()
-        made = self._next()
+        made = next(self._made)
         self.seconds_waited += time.perf_counter() - start
-        self._step += 1
         return made.to(self._device)
-
-    def _next(self) -> StepBatch:
-        return self._batches.make(self._step)
-
-
-class _AheadLoader(Loader):
-    """Makes batches in a thread of its own, in pinned memory where that is for a GPU."""
-
-    def __init__(
-        self, batches: StepBatches, device: torch.device, first_step: int, num_ahead: int
-    ) -> None:
-        super().__init__(batches, device, first_step)
-        self._ready: queue.Queue[StepBatch | BaseException] = queue.Queue(num_ahead)
-        self._is_closed = threading.Event()
-        self._thread = threading.Thread(
-            target=self._make_all, args=(first_step,), name="loader", daemon=True
-        )
-        self._thread.start()
-
-    def close(self) -> None:
-        self._is_closed.set()
-        while self._thread.is_alive():
-            with suppress(queue.Empty):
-                self._ready.get_nowait()  # it may be waiting for room
-            self._thread.join(0.01)
-
-    def _next(self) -> StepBatch:
-        made = self._ready.get()
-        if isinstance(made, BaseException):
-            raise made
-        return made
-
-    def _make_all(self, step: int) -> None:
-        try:
-            if self._device.type == "cuda":
-                torch.cuda.set_device(self._device)
-            while not self._is_closed.is_set():
-                made = self._batches.make(step)
-                self._ready.put(made.pinned() if self._device.type == "cuda" else made)
-                step += 1
-        except BaseException as error:
-            self._ready.put(error)
 
 
 @contextmanager
 def loading(batches: StepBatches, device: torch.device, first_step: int) -> Iterator[Loader]:
-    """A loader for `device`; what it made ahead is dropped at the end."""
+    """A loader for `device`, from the step that follows `first_step` done ones.
+
+    Which batches it hands out follows from the number of the step alone, so those that lie ready
+    when training ends are no loss: whoever goes on from a step begins with its batches.
+    """
     num_ahead = _NUM_AHEAD.get(device.type, 0)
     if num_ahead == 0:
-        yield Loader(batches, device, first_step)
+        yield Loader(map(batches.make, count(first_step)), device)
         return
-    loader = _AheadLoader(batches, device, first_step, num_ahead)
+
+    def make(step: int) -> StepBatch:
+        made = batches.make(step)
+        return made.pinned() if device.type == "cuda" else made
+
+    choose_gpu = partial(torch.cuda.set_device, device) if device.type == "cuda" else None
+    pool = ThreadPoolExecutor(1, "loader", choose_gpu)
     try:
-        yield loader
+        yield Loader(_make_ahead(pool, make, first_step, num_ahead), device)
     finally:
-        loader.close()
+        pool.shutdown(cancel_futures=True)
+
+
+def _make_ahead(
+    pool: Executor, make: Callable[[int], StepBatch], first_step: int, num_ahead: int
+) -> Iterator[StepBatch]:
+    """The batches of each step, those of the next `num_ahead` steps under way meanwhile."""
+    first_behind = first_step + num_ahead
+    ready = deque(pool.submit(make, step) for step in range(first_step, first_behind))
+    for step in count(first_behind):
+        ready.append(pool.submit(make, step))
+        yield ready.popleft().result()

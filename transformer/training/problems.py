@@ -1,7 +1,12 @@
 """What is told of a training that can't go on: the batch, and the settings to change."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
 from transformer.text.ids import Ids
-from transformer.training.batching import Integers, Pairs
+from transformer.text.pairs import Integers, PairDataset
 from transformer.training.config import TrainConfig
 from transformer.training.loader import StepBatch
 from transformer.training.validation import rows_that_fit
@@ -27,8 +32,24 @@ def check_lengths(ids: Ids, max_positions: int) -> None:
         )
 
 
-def tell_memory(config: TrainConfig, batch: StepBatch, step: int) -> str:
-    """Of a step for which the device's memory did not do; the largest part needs most."""
+class DivergedError(ValueError):
+    """The loss or the gradient is infinite or NaN; no model was saved."""
+
+
+@contextmanager
+def memory_checked(config: TrainConfig, batch: StepBatch, step: int) -> Iterator[None]:
+    """Runs what a step does with a batch; the largest part needs most.
+
+    Raises:
+        ValueError: the device's memory does not hold it.
+    """
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise ValueError(_tell_memory(config, batch, step)) from error
+
+
+def _tell_memory(config: TrainConfig, batch: StepBatch, step: int) -> str:
     shapes = [(part.source.shape, part.target.shape) for _, part in batch.parts]
     shape = "outside of any batch"
     if shapes:
@@ -42,10 +63,10 @@ def tell_memory(config: TrainConfig, batch: StepBatch, step: int) -> str:
     )
 
 
-def tell_divergence(train: Pairs, indices: Integers, step: int, rate: float) -> str:
-    """Of a step whose loss or gradient was infinite or no number."""
+def diverged(train: PairDataset, indices: Integers, step: int, rate: float) -> DivergedError:
+    """The error of a step, by its sentences, whose loss or gradient was infinite or NaN."""
     source, target = train.source_lengths[indices].max(), train.target_lengths[indices].max()
-    return (
+    return DivergedError(
         f"the loss or its gradient was not finite at step {step}, "
         f"{_shape(len(indices), source, target)}, learning rate {rate:.3g}; "
         "no model was saved. Try a lower train.learning_rate, more "

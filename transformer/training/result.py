@@ -6,8 +6,8 @@ from typing import Any
 from transformer.model.checkpoint import CheckpointInfo
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from transformer.model.weights import set_weights
 from transformer.text.ids import Ids
-from transformer.training.averaging import set_weights
 from transformer.training.reporting import TrainRow, ValidRow
 from transformer.training.sentence_batches import Plan
 from transformer.training.state import TrainState

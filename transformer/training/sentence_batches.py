@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from transformer.training.batching import BatchPlan, EpochBatches, Integers
+from transformer.text.pairs import Integers
+from transformer.training.batching import BatchPlan, EpochBatches
 from transformer.training.config import TrainConfig
 
 

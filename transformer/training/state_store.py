@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from transformer.files import sha256_file
-from transformer.training.capture import SavedState
+from transformer.training.state import SavedState
 
 _SLOTS = ("a", "b")
 _HASH_CHARACTERS = 16
@@ -77,11 +77,11 @@ class _Slot:
 
     def write(self, saved: SavedState) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        present = f"present-{saved.step:09d}"
-        files = {present: self._write_tensors(present, saved.present)}
-        for group, tensors in saved.fixed.items():
+        mutable = f"mutable-{saved.step:09d}"
+        files = {mutable: self._write_tensors(mutable, saved.mutable)}
+        for group, tensors in saved.immutable.items():
             files[group] = self._files.get(group) or self._write_tensors(group, tensors)
-        value = {"step": saved.step, "values": saved.values, "present": present, "files": files}
+        value = {"step": saved.step, "values": saved.values, "mutable": mutable, "files": files}
         text = json.dumps(value)  # writes infinite numbers in Python's own way, and reads them
         state = self._write(
             f"step-{saved.step:09d}", ".json", lambda path: path.write_text(text, encoding="utf-8")
@@ -100,8 +100,8 @@ class _Slot:
             _check(self._folder / name)
             groups[group] = load_file(self._folder / name)
         self._files = value["files"]
-        present = groups.pop(value["present"])
-        return SavedState(value["step"], value["values"], present, groups)
+        mutable = groups.pop(value["mutable"])
+        return SavedState(value["step"], value["values"], mutable, groups)
 
     def _write_tensors(self, group: str, tensors: Mapping[str, Tensor]) -> str:
         def write(path: Path) -> None:

@@ -1,27 +1,25 @@
 """Loss on data that the model was not trained on."""
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
-from torch import Tensor
 
 from transformer.model.transformer import Transformer
-from transformer.text.ids import IdsMeta
-from transformer.training.batching import Batch, BatchPlan, Integers, Pairs, make_batch
+from transformer.text.ids import Ids
+from transformer.text.pairs import Integers, PairDataset
+from transformer.training.batching import BatchPlan, make_batch
 from transformer.training.device import autocast
 from transformer.training.distributed import Ranks
-from transformer.training.loss import score_targets
+from transformer.training.forward import Forward, score_batch
 from transformer.training.reporting import ValidRow, valid_row
 
 
-def rows_that_fit(pairs: Pairs, max_positions: int) -> Integers:
+def rows_that_fit(pairs: PairDataset, max_positions: int) -> Integers:
     """The pairs of which both sides have a place for each token, int64 [N]."""
     longest = np.maximum(pairs.source_lengths, pairs.target_lengths)
     return np.flatnonzero(longest <= max_positions)
 
 
-def count_too_long(pairs: Pairs, max_positions: int) -> int:
+def count_too_long(pairs: PairDataset, max_positions: int) -> int:
     """How many pairs validation leaves out."""
     return len(pairs.source_lengths) - len(rows_that_fit(pairs, max_positions))
 
@@ -29,28 +27,27 @@ def count_too_long(pairs: Pairs, max_positions: int) -> int:
 @torch.no_grad()
 def validate(
     model: Transformer,
-    pairs: Pairs,
-    meta: IdsMeta,
+    ids: Ids,
     batch_tokens: int,
     precision: torch.dtype,
     step: int,
     ranks: Ranks,
-    forward: Callable[[Transformer, Batch], Tensor] | None = None,
+    forward: Forward,
 ) -> ValidRow:
-    """Loss, perplexity and accuracy over all pairs that fit; the model's mode is restored after.
+    """Loss, perplexity, accuracy over all validation pairs that fit; restores the model's mode.
 
     Args:
         model: on the device to compute on.
-        pairs: what to score; those beyond the model's `max_positions` are left out.
-        meta: the special ids.
+        ids: whose part `valid` is scored; pairs beyond the model's `max_positions` are left out.
         batch_tokens: as in `BatchPlan`.
         precision: dtype of matrix products.
         step: for the row.
         ranks: they share the batches, and each gets the whole row. Were one of them to do it all,
             the others would wait, on a GPU for so long at most before they give up.
-        forward: gives a hidden state for each label, [N, D]; None: `hidden_states`.
+        forward: the way through the model.
     """
     device = next(model.parameters()).device
+    pairs, meta = ids.valid, ids.meta
     rows = rows_that_fit(pairs, model.config.max_positions)
     target_lengths = pairs.target_lengths[rows]
     plan = BatchPlan(pairs.source_lengths[rows], target_lengths, batch_tokens, seed=0)
@@ -65,20 +62,11 @@ def validate(
                 pairs, rows[indices], meta.source.pad_id, meta.target.pad_id, meta.target.bos_id
             ).to(device)
             with autocast(device, precision):
-                hidden = (forward or hidden_states)(model, batch)
-                weight, bias = model.output_projection.weight, model.output_projection.bias
-                scores = score_targets(hidden, weight, bias, batch.labels)
+                scores = score_batch(model, forward(model, batch), batch)
             sums[0] += scores.negative_log_likelihood
             sums[1] += scores.num_correct
     finally:
         model.train(was_training)
-    ranks.add_up(sums)
+    ranks.all_reduce(sums)
     loss, correct = sums.tolist()
     return valid_row(step, loss, int(correct), int(target_lengths.sum()))
-
-
-def hidden_states(model: Transformer, batch: Batch) -> torch.Tensor:
-    """The decoder's output at real target positions, [N, D], row by row."""
-    memory = model.encode(batch.source, batch.source_mask)
-    hidden = model.decode(batch.target, memory, batch.source_mask).flatten(0, 1)  # [B * T, D]
-    return hidden.index_select(0, batch.real_positions)

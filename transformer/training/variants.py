@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 
-from transformer.model.attention import MultiHeadAttention
+from transformer.model.attention import TorchAttention
 from transformer.model.embedding import Embedding
 from transformer.model.transformer import Transformer
 
@@ -23,8 +23,7 @@ class Variants(NamedTuple):
 
 def use_variants(model: Transformer, variants: Variants, precision: torch.dtype) -> None:
     """Has a model compute in these forms, in place; `precision` is that of its matrix products."""
+    model.attention = TorchAttention(model.config.num_heads, variants.explicit_length)
     for module in model.modules():
-        if isinstance(module, MultiHeadAttention):
-            module.explicit_length = variants.explicit_length
-        elif isinstance(module, Embedding):
+        if isinstance(module, Embedding):
             module.dtype = precision if variants.narrow_residual else None

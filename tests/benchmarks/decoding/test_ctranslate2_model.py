@@ -29,8 +29,10 @@ def test_cross_attention_is_cut_into_queries_and_keys_with_values(make_model):
         name = f"decoder/layer_0/attention/linear_{index}"
         return F.linear(x, arrays[f"{name}/weight"], arrays[f"{name}/bias"])
 
-    query = cross.project_query(x).transpose(1, 2).flatten(2)
-    key, value = (part.transpose(1, 2).flatten(2) for part in cross.project_key_value(x))
+    query = cross.in_proj(x).chunk(3, dim=-1)[0]
+    key, value = (
+        part.transpose(1, 2).flatten(2) for part in cross.project_memory(x, model.config.num_heads)
+    )
     torch.testing.assert_close(apply(0), query)
     torch.testing.assert_close(apply(1), torch.cat([key, value], dim=-1))
     torch.testing.assert_close(apply(2), cross.out_proj(x))

@@ -7,6 +7,7 @@ import torch
 
 from benchmarks.decoding.tutorial import beam_search, greedy
 from transformer.search.decode import search
+from transformer.search.options import SearchOptions
 
 SOURCE = torch.tensor([[4, 5, 6, 7, 3], [8, 3, 0, 0, 0], [9, 9, 4, 3, 0], [5, 3, 0, 0, 0]])
 MASK = SOURCE != 0
@@ -14,17 +15,16 @@ LIMITS = torch.tensor([12, 6, 9, 3])
 
 
 def ours(model, special, max_lengths, beam_size, length_penalty):
-    found = search(
-        model,
-        SOURCE,
-        MASK,
+    options = SearchOptions(
         beam_size=beam_size,
+        num_best=1,
         length_penalty=length_penalty,
         patience=math.inf,
-        max_lengths=max_lengths,
-        num_best=1,
-        special=special,
+        max_length_factor=1.0,
+        max_length_extra=1,
+        max_positions=24,
     )
+    found = search(model, SOURCE, MASK, options, special, max_lengths)
     return read(found.target[:, 0])
 
 
@@ -55,7 +55,7 @@ def test_a_beam_that_holds_every_hypothesis_finds_the_best_as_ours_does(make_mod
             beam_search(model, SOURCE, MASK, limits, special, beam_size=200, length_penalty=0.8)
         )
         best = ours(model, special, limits, 200, 0.8)
-        ended = [row for row, ids in enumerate(found) if ids[-1] == special.eos]
+        ended = [row for row, ids in enumerate(found) if ids[-1] == special.eos_id]
         assert [found[row] for row in ended] == [best[row] for row in ended]
         num_ended += len(ended)
     assert num_ended >= 10

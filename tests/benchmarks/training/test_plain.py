@@ -8,8 +8,8 @@ from benchmarks.training.subject import prepare, write_synthetic_ids
 from transformer.model.dropout import Dropout
 from transformer.model.transformer import Transformer
 from transformer.training.batching import make_batch
+from transformer.training.forward import hidden_states
 from transformer.training.loss import smoothed_cross_entropy
-from transformer.training.validation import hidden_states
 from transformer.training.variants import Variants, use_variants
 
 

@@ -1,19 +1,22 @@
 """The translator's folder: whole and self-consistent, or not there."""
 
 import json
-import math
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from transformer.export.config import ExportConfig
-from transformer.export.folder.card import Provenance
 from transformer.export.folder.write import export_translator
 from transformer.export.verification.parity import TestSet
-from transformer.search.beam import SpecialIds
-from transformer.search.config import SearchConfig
 from transformer.search.corpus import decode_corpus
-from transformer.serving.card import load_card
+from transformer.search.options import SearchConfig
+from transformer.serving.card import (
+    Corpus,
+    Normalization,
+    Provenance,
+    SideSpecialIds,
+    load_card,
+)
 from transformer.serving.session import open_session
 from transformer.serving.translator import Translator
 from transformer.text.special_tokens import SPECIAL_TOKENS
@@ -60,7 +63,7 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
             "near_tie_margin": None,
             "max_bleu_loss": 100.0,
         }
-        ids = {"pad": 0, "unk": 1, "bos": 2, "eos": 3}
+        ids = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
         plain = {"lowercase": False, "strip_punctuation": False}
         export_translator(
             tmp_path / name,
@@ -72,17 +75,13 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
             provenance=Provenance(
                 source_language="fr",
                 target_language="en",
-                special_ids={"source": ids, "target": ids},
-                normalization={"source": plain | {"lowercase": True}, "target": plain},
+                special_ids=SideSpecialIds(source=ids, target=ids),
+                normalization=Normalization(source=plain | {"lowercase": True}, target=plain),
                 tokenizer_sha256=tokenizers.sha256,
                 model_hash="0" * 64,
-                corpus={
-                    "name": "toy",
-                    "license": "CC0-1.0",
-                    "origin": "here",
-                    "revision": None,
-                    "sha256": {},
-                },
+                corpus=Corpus(
+                    name="toy", license="CC0-1.0", origin="here", revision=None, sha256={}
+                ),
             ),
             test=TestSet(
                 sources=encode(tokenizers),
@@ -114,14 +113,10 @@ def test_folder_serves_what_pytorch_translates(export, model, tokenizers):
     expected = decode_corpus(
         model,
         encode(tokenizers),
-        beam_size=3,
-        length_penalty=0.6,
-        patience=math.inf,
-        max_length=lambda tokens: SEARCH.max_length(tokens, 24),
-        num_best=2,
+        SEARCH.options(24, num_best=2),
         batch_tokens=100,
         source_pad=0,
-        special=SpecialIds(pad=0, bos=2, eos=3),
+        special=tokenizers.target.special,
     )
     for ours, theirs in zip(found, expected, strict=True):
         texts = [tokenizers.target.decode(hypothesis.ids) for hypothesis in theirs]
@@ -132,7 +127,7 @@ def test_folder_serves_what_pytorch_translates(export, model, tokenizers):
 
 def test_card_and_page_tell_what_is_there(export):
     folder = export()
-    assert load_card(folder).source_normalization["lowercase"]
+    assert load_card(folder).normalization.source.lowercase
     card = json.loads((folder / "translator.json").read_text())
     page = (folder / "README.md").read_text()
     listed = {*card["files"], "translator.json", "README.md"}

@@ -6,16 +6,16 @@ import onnxruntime
 import pytest
 import torch
 
-from transformer.export.graph import serialize, with_logits
+from transformer.export.graph import serialize
 from transformer.export.verification.decision_margin import smallest_margin
 from transformer.export.verification.parity import TestSet, Trial, compare, translate_by_pytorch
-from transformer.search.beam import SpecialIds
-from transformer.search.config import SearchConfig
+from transformer.search.options import SearchConfig
+from transformer.text.special_tokens import SpecialIds
 
-SPECIAL = SpecialIds(pad=0, bos=2, eos=3)
+SPECIAL = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
 SEARCH = SearchConfig(
     beam_size=3, length_penalty=0.6, patience=2.0, max_length_factor=1.5, max_length_extra=4
-)
+).options(24)
 SOURCES = [[4, 5, 6, 3], [8, 3], [], [9, 9, 4, 3], [11, 10, 9, 8, 7, 6, 3]]
 
 
@@ -33,7 +33,7 @@ def make_trial(model):
 
 def open_shown(graph):
     return onnxruntime.InferenceSession(
-        serialize(with_logits(graph)), providers=["CPUExecutionProvider"]
+        serialize(graph.with_logits), providers=["CPUExecutionProvider"]
     )
 
 
@@ -102,7 +102,6 @@ def test_margin_is_zero_where_two_tokens_are_alike(model):
         tied.load_state_dict(model.state_dict())
         tied.output_projection.weight[5] = tied.output_projection.weight[4]
         tied.output_projection.bias[4:6] = 50.0
-    settings = {"beam_size": 1, "length_penalty": 0.6, "patience": 2.0, "max_length": 8}
-    settings["special"] = SPECIAL
-    assert smallest_margin(tied, [4, 5, 3], **settings) == pytest.approx(0, abs=1e-6)
-    assert smallest_margin(model, [4, 5, 3], **settings) > 1e-4
+    options = replace(SEARCH, beam_size=1)
+    assert smallest_margin(tied, [4, 5, 3], options, SPECIAL) == pytest.approx(0, abs=1e-6)
+    assert smallest_margin(model, [4, 5, 3], options, SPECIAL) > 1e-4

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.elsewhere.record import STAGES, SUMS, PackedStage, Recorder, output_paths
+from pipeline.elsewhere.record import STAGES, SUMS, PackedStage, Recorder
 from pipeline.recipes import make_params
+from pipeline.repository import output_paths
 
 FILES = (
     "data/raw/manifest.json",

@@ -29,7 +29,7 @@ def test_what_no_result_depends_on_may_differ(home, run_there):
     box = run_there()
     (home / "data/raw/train.parquet").write_text("other")
     (home / "models/pretrained/manifest.json").unlink()
-    (home / "pipeline/commands/adopt.py").write_text("other")
+    (home / "pipeline/adopt.py").write_text("other")
     edit(home / "params.yaml", "num_frequent: 200", "num_frequent: 100")
     for name in ("data", "pipeline", "transformer", "models/tokenizer"):
         shutil.rmtree(box / name)  # only results come back

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.elsewhere.packing import pack_parts, pack_project, require_level
 from pipeline.elsewhere.record import hash_files
-from pipeline.experiments.affected_stages import Fate, Forecast
+from pipeline.experiments.forecast import Forecast, StageStatus
 
 
 def shell(command: str, folder: Path) -> None:
@@ -102,11 +102,11 @@ def test_a_folder_that_holds_something_is_refused(home, tmp_path, pack):
 
 
 def test_stages_that_dvc_would_run_are_named():
-    done = Forecast("download", Fate.UNCHANGED, ())
-    later = Forecast("train", Fate.RUNS, ("it has never run",))
+    done = Forecast("download", StageStatus.UNCHANGED, ())
+    later = Forecast("train", StageStatus.RUNS, ("it has never run",))
     require_level([done, later])
-    vocab = Forecast("vocab", Fate.RUNS, ("models/tokenizer is missing",))
-    ids = Forecast("tokenize", Fate.MAY_RUN, ("models/tokenizer",))
+    vocab = Forecast("vocab", StageStatus.RUNS, ("models/tokenizer is missing",))
+    ids = Forecast("tokenize", StageStatus.MAY_RUN, ("models/tokenizer",))
     with pytest.raises(ValueError, match="`dvc repro tokenize pretrain`") as raised:
         require_level([done, vocab, ids, later])
     lines = str(raised.value).splitlines()[1:]

@@ -11,7 +11,7 @@ import pytest
 from mlflow.tracking import MlflowClient
 
 from pipeline.recipes import make_params
-from pipeline.tracking.place import prepare_database
+from pipeline.tracking.backend import prepare_database
 
 EVALUATION = {
     "bleu": 40.5,
@@ -72,16 +72,11 @@ class Place:
 
     def put_translator(self, name: str = "made", test: str = TEST_SHA256, **changes: Any) -> None:
         """Writes models/translator; one with another name is another translator."""
-        graph = {"problems": [], "bleu": 40.5, "signature": "case:mixed|eff:no|tok:13a|version:2"}
+        graph = {"bleu": 40.5, "signature": "case:mixed|eff:no|tok:13a|version:2"}
         values = {
-            "graphs": {
-                "float32": graph | {"file": "translator.onnx"},
-                "int8": graph | {"file": "translator.int8.onnx"},
-            },
-            "corpus": {"name": "toy", "sha256": {"test": test}},
-            "model": {"target_vocab_size": 14, "num_parameters": 9},
+            "graphs": {"float32": graph, "int8": graph},
+            "corpus": {"origin": name, "sha256": {"test": test}},
             "model_hash": MODEL,
-            "note": name,
         }
         shutil.rmtree(self.folder / name, ignore_errors=True)  # of an earlier call
         made = self._make_translator(name, **(values | changes))

@@ -104,8 +104,7 @@ def test_the_first_promoted_is_champion_and_stays_it_against_its_equal(register,
 
 
 def test_a_significantly_better_one_takes_its_place(register, project):
-    worse = {"beam_size": 4, "length_penalty": 1.0, "patience": None}
-    worse |= {"max_length_factor": 0.5, "max_length_extra": 0}
+    worse = {"max_length_factor": 0.25, "max_length_extra": 1}
     register("worse", search=worse)  # it ends half-way
     assert promote()[0] == 0
     register("better")

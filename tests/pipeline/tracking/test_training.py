@@ -8,8 +8,9 @@ import pytest
 
 from pipeline.recipes import make_params
 from pipeline.tracking.training import TrackingReporter, track_training
+from transformer.monitoring.throughput import Speed
 from transformer.training.interruption import TrainingStopped
-from transformer.training.reporting import Speed, TrainRow, ValidRow
+from transformer.training.reporting import TrainRow, ValidRow
 
 
 def speed(tokens_per_second: float) -> Speed:

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from pipeline.recipes import make_params
-from pipeline.training import fingerprint as train_identity
-from pipeline.training.fingerprint import training_hash
+from pipeline.training import fingerprint
+from pipeline.training.fingerprint import Fingerprint, fingerprint_training, list_changed
 from transformer.config import parse_section
 from transformer.model.config import ModelConfig
 from transformer.training.config import TrainConfig
@@ -21,73 +21,89 @@ def ids(tmp_path):
 
 
 @pytest.fixture
-def hash_of(tmp_path, ids):
-    def make(*changes: str) -> str:
+def fingerprint_of(tmp_path, ids):
+    def make(*changes: str) -> Fingerprint:
         from pipeline.params import load_sections
 
         path = tmp_path / "params.yaml"
         path.write_text(make_params("phrasebook", ["train.device=cpu", *changes]))
         train, model = load_sections(("train", TrainConfig), ("model", ModelConfig), path=path)
-        return training_hash(train, model, ids)
+        return fingerprint_training(train, model, ids)
 
     return make
 
 
-def test_the_same_training_has_one_name(hash_of):
-    assert hash_of() == hash_of() == hash_of("train.save_every_seconds=1", "search.beam_size=7")
+@pytest.fixture
+def name_of(fingerprint_of):
+    return lambda *changes: fingerprint_of(*changes).name
+
+
+def test_the_same_training_has_one_name(name_of):
+    assert name_of() == name_of() == name_of("train.save_every_seconds=1", "search.beam_size=7")
 
 
 @pytest.mark.parametrize("change", ["train.num_processes=2", "train.num_threads=1"])
-def test_who_sums_the_same_numbers_does_not_name_a_training(hash_of, change):
-    assert hash_of(change) == hash_of()
+def test_who_sums_the_same_numbers_does_not_name_a_training(name_of, change):
+    assert name_of(change) == name_of()
 
 
 @pytest.mark.parametrize(
     "change",
     ["train.seed=2", "train.learning_rate=1e-3", "train.log_every_steps=7", "model.dropout=0.2"],
 )
-def test_other_params_are_another_training(hash_of, change):
-    assert hash_of(change) != hash_of()
+def test_other_params_are_another_training(name_of, change):
+    assert name_of(change) != name_of()
 
 
-def test_other_data_is_another_training(hash_of, ids):
-    before = hash_of()
+def test_other_data_is_another_training(name_of, ids):
+    before = name_of()
     (ids / "train.source.bin").write_bytes(b"abd")
-    assert hash_of() != before
+    assert name_of() != before
 
 
-def test_other_weights_to_begin_with_are_another_training(hash_of, tmp_path, monkeypatch):
+def test_other_weights_to_begin_with_are_another_training(name_of, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pretrained = tmp_path / "models/pretrained/model.safetensors"
     pretrained.parent.mkdir(parents=True)
     hashes = {"afresh": [], "pretrained": []}
     for weights in (b"abc", b"abd"):
         pretrained.write_bytes(weights)
-        hashes["afresh"].append(hash_of())
-        hashes["pretrained"].append(hash_of("train.initialize_from=pretrained"))
+        hashes["afresh"].append(name_of())
+        hashes["pretrained"].append(name_of("train.initialize_from=pretrained"))
     assert len(set(hashes["afresh"])) == 1
     assert len(set(hashes["pretrained"])) == 2
 
 
-def test_other_code_is_another_training(hash_of, monkeypatch):
-    before = hash_of()
-    real = train_identity.sha256_file
+def test_other_code_is_the_same_training_and_is_listed(fingerprint_of, monkeypatch):
+    before = fingerprint_of()
+    assert "transformer/training/loss.py" in before.code
+    real = fingerprint.sha256_file
     monkeypatch.setattr(
-        train_identity,
-        "sha256_file",
-        lambda path: "other" if path.name == "objective.py" else real(path),
+        fingerprint, "sha256_file", lambda path: "other" if path.name == "loss.py" else real(path)
     )
-    assert hash_of() != before
+    after = fingerprint_of()
+    assert after.name == before.name
+    assert list_changed(before.code, after.code) == ["transformer/training/loss.py"]
 
 
-def test_what_last_bits_depend_on_is_another_training(hash_of, monkeypatch):
-    hashes = {hash_of()}
+def test_files_that_came_or_went_are_listed():
+    assert list_changed({"a.py": "1", "b.py": "2"}, {"b.py": "2", "c.py": "3"}) == ["a.py", "c.py"]
+
+
+def test_another_format_is_another_training(name_of, monkeypatch):
+    before = name_of()
+    monkeypatch.setattr(fingerprint, "FORMAT", fingerprint.FORMAT + 1)
+    assert name_of() != before
+
+
+def test_what_last_bits_depend_on_is_another_training(name_of, monkeypatch):
+    hashes = {name_of()}
     with monkeypatch.context() as patch:
         patch.setattr(torch, "__version__", "0.0")
-        hashes.add(hash_of())
+        hashes.add(name_of())
     with monkeypatch.context() as patch:
         patch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "ABACUS")
-        hashes.add(hash_of())
+        hashes.add(name_of())
     assert len(hashes) == 3
 
 
@@ -100,13 +116,13 @@ def test_what_last_bits_depend_on_is_another_training(hash_of, monkeypatch):
     ],
 )
 def test_another_gpu_or_its_libraries_are_another_training(
-    hash_of, monkeypatch, owner, name, value
+    name_of, monkeypatch, owner, name, value
 ):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "one")
-    before = hash_of("train.device=cuda")
+    before = name_of("train.device=cuda")
     monkeypatch.setattr(owner, name, value)
-    assert hash_of("train.device=cuda") != before
+    assert name_of("train.device=cuda") != before
 
 
 @pytest.mark.parametrize("seconds", [-1, "60", float("inf")])

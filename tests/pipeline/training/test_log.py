@@ -5,7 +5,8 @@ import json
 import pytest
 
 from pipeline.training.log import LogFile
-from transformer.training.reporting import Speed, TrainRow, ValidRow
+from transformer.monitoring.throughput import Speed
+from transformer.training.reporting import TrainRow, ValidRow
 
 
 @pytest.fixture

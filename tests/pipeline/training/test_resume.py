@@ -1,6 +1,7 @@
 """Real training processes, killed and started again with the same command."""
 
 import itertools
+import json
 import os
 import random
 import re
@@ -12,17 +13,19 @@ from pathlib import Path
 import pytest
 import torch
 import typer
+from safetensors import safe_open
 
 from pipeline.params import load_sections
 from pipeline.recipes import make_params
+from pipeline.training import fingerprint
 from pipeline.training import resume as train_resume
-from pipeline.training.fingerprint import training_hash
+from pipeline.training.fingerprint import fingerprint_training
 from pipeline.training.resume import resumable
 from transformer.model.config import ModelConfig
-from transformer.training.capture import SavedState
 from transformer.training.config import TrainConfig
 from transformer.training.distributed import Ranks
 from transformer.training.interruption import TrainingStopped
+from transformer.training.state import SavedState
 
 
 def test_term_and_interrupt_save_and_leave_and_the_same_command_goes_on(project, whole):
@@ -42,13 +45,42 @@ def test_term_and_interrupt_save_and_leave_and_the_same_command_goes_on(project,
         stopped_at = int(told[1])
         assert stopped_at == project.steps()[-1][0]
         assert "Traceback" not in printed
-        assert project.states()
+        assert_format_1(*project.states())
         assert not (project.folder / "models").exists()
     assert stopped_at >= 80
     assert project.going_on_from(project.finish()) == stopped_at
     assert [step for step, _ in project.steps()] == list(range(1, 901))
     assert project.outcome() == whole.outcome()
     assert not list((project.folder / ".state" / "train").iterdir())
+
+
+def assert_format_1(*states: Path) -> None:
+    """What differs from this is another `fingerprint.FORMAT`: raise it, and change this."""
+    assert states
+    for path in states:
+        state = json.loads(path.read_text())
+        values = state["values"]
+        assert set(values) == {
+            "accuracies",
+            "best_loss",
+            "best_step",
+            "code",
+            "num_bad_validations",
+            "num_target_tokens",
+            "processes",
+            "seconds",
+            "snapshots",
+            "threads of each",
+            "train_rows",
+            "valid_rows",
+        }
+        assert {len(row) for row in values["train_rows"]} <= {4}
+        assert {len(row) for row in values["valid_rows"]} <= {4}
+        groups = {name.split("-")[0] for name in state["files"]}
+        assert groups <= {"present", "snapshot", "best"}
+        with safe_open(path.parent / state["files"][state["present"]], "pt") as file:
+            kinds = {name.split("/")[0] for name in file.keys()}  # noqa: SIM118
+        assert kinds == {"weights", "optimizer", "sums", "accuracy"}
 
 
 @pytest.mark.slow
@@ -102,7 +134,7 @@ def saved_state(step: int) -> SavedState:
 def save_and_die(sections, *steps: int) -> Path:
     with (
         suppress(ZeroDivisionError),
-        resumable(training_hash(*sections), Ranks()) as (resume, folder),
+        resumable(fingerprint_training(*sections), Ranks()) as (resume, folder),
     ):
         for step in steps:
             resume.save(saved_state(step))
@@ -113,22 +145,22 @@ def save_and_die(sections, *steps: int) -> Path:
 def test_the_newest_state_is_handed_on_until_training_is_through(sections, capsys):
     folder = save_and_die(sections, 1, 2, 3)
     assert folder.parent == sections[2].parent / ".state" / "train"
-    with resumable(training_hash(*sections), Ranks()) as (resume, _):
+    with resumable(fingerprint_training(*sections), Ranks()) as (resume, _):
         saved = resume.load()
     assert saved.step == 3
-    assert saved.present["weights/w"].tolist() == [3.0, 3.0]
+    assert saved.mutable["weights/w"].tolist() == [3.0, 3.0]
     assert re.search(r"Going on from step 3, saved as .*step-000000003", capsys.readouterr().err)
     assert not folder.exists()
-    with resumable(training_hash(*sections), Ranks()) as (resume, _):
+    with resumable(fingerprint_training(*sections), Ranks()) as (resume, _):
         assert resume.load() is None
     assert capsys.readouterr().err == ""
 
 
 def test_a_damaged_state_is_named_and_the_one_before_it_handed_on(sections, capsys):
     folder = save_and_die(sections, 1, 2, 3)
-    (newest,) = folder.glob("*/present-000000003*")
+    (newest,) = folder.glob("*/mutable-000000003*")
     newest.write_bytes(newest.read_bytes()[:-1])
-    with resumable(training_hash(*sections), Ranks()) as (resume, _):
+    with resumable(fingerprint_training(*sections), Ranks()) as (resume, _):
         assert resume.load().step == 2
     told = capsys.readouterr().err
     assert f"warning: {newest} is damaged" in told
@@ -137,9 +169,9 @@ def test_a_damaged_state_is_named_and_the_one_before_it_handed_on(sections, caps
 
 def test_with_no_sound_state_training_starts_at_the_beginning_and_says_so(sections, capsys):
     folder = save_and_die(sections, 1, 2)
-    for path in folder.glob("*/present-*"):
+    for path in folder.glob("*/mutable-*"):
         path.write_bytes(b"")
-    with resumable(training_hash(*sections), Ranks()) as (resume, _):
+    with resumable(fingerprint_training(*sections), Ranks()) as (resume, _):
         assert resume.load() is None
     told = capsys.readouterr().err
     assert told.count("is damaged") == 2
@@ -150,10 +182,46 @@ def test_other_params_do_not_go_on_from_it(sections):
     save_and_die(sections, 1)
     train, model, ids = sections
     other = train.model_copy(update={"learning_rate": 0.1})
-    with resumable(training_hash(other, model, ids), Ranks()) as (resume, _):
+    with resumable(fingerprint_training(other, model, ids), Ranks()) as (resume, _):
         assert resume.load() is None
-    with resumable(training_hash(*sections), Ranks()) as (resume, _):
+    with resumable(fingerprint_training(*sections), Ranks()) as (resume, _):
         assert resume.load().step == 1
+
+
+def test_changed_code_is_named_and_the_state_gone_on_from(sections, capsys, monkeypatch):
+    with pytest.MonkeyPatch.context() as patch:
+        hash_file = fingerprint.sha256_file
+        edited = ("transformer/training/loss.py", "transformer/model/norm.py")
+        patch.setattr(
+            fingerprint,
+            "sha256_file",
+            lambda path: "before" if path.as_posix().endswith(edited) else hash_file(path),
+        )
+        folder = save_and_die(sections, 1)
+    with resumable(fingerprint_training(*sections), Ranks()) as (resume, _):
+        assert resume.load().step == 1
+        resume.save(saved_state(2))
+        resume.flush()
+        told = capsys.readouterr().err
+        named = "transformer/model/norm.py, transformer/training/loss.py"
+        assert f"warning: code has changed since that state was saved: {named}; " in told
+        assert f"delete {folder} and train from the beginning" in told
+        assert resume.load().step == 2  # of the code as it is now
+        assert "warning" not in capsys.readouterr().err
+
+
+def test_ranks_with_other_code_are_refused(sections):
+    values = set()
+
+    class Recording(Ranks):
+        def require_same(self, value: str, what: str) -> None:
+            values.add(value)
+
+    training = fingerprint_training(*sections)
+    for code in (training.code, {**training.code, "transformer/files.py": "other"}):
+        with resumable(training._replace(code=code), Recording()):
+            pass
+    assert len(values) == 2
 
 
 def test_an_experiment_keeps_its_state_in_the_main_checkout(sections, monkeypatch, tmp_path):
@@ -161,7 +229,7 @@ def test_an_experiment_keeps_its_state_in_the_main_checkout(sections, monkeypatc
     folder = save_and_die(sections, 1)
     assert folder.parent == tmp_path / ".state" / "train"
     monkeypatch.setenv("DVC_ROOT", str(tmp_path / ".dvc" / "tmp" / "exps" / "copy2"))
-    with resumable(training_hash(*sections), Ranks()) as (resume, _):
+    with resumable(fingerprint_training(*sections), Ranks()) as (resume, _):
         assert resume.load().step == 1
 
 
@@ -169,7 +237,7 @@ def test_a_full_disk_is_told_and_training_goes_on(sections, capsys, monkeypatch)
     def full(*_):
         raise OSError("No space left on device")
 
-    with resumable(training_hash(*sections), Ranks()) as (resume, _):
+    with resumable(fingerprint_training(*sections), Ranks()) as (resume, _):
         assert resume.load() is None
         resume.save(saved_state(1))
         monkeypatch.setattr(train_resume.StateStore, "save", full)
@@ -180,7 +248,7 @@ def test_a_full_disk_is_told_and_training_goes_on(sections, capsys, monkeypatch)
 def test_a_stop_tells_what_is_kept(sections, capsys):
 
     def stop(*steps: int) -> None:
-        with resumable(training_hash(*sections), Ranks()) as (resume, _):
+        with resumable(fingerprint_training(*sections), Ranks()) as (resume, _):
             for step in steps:
                 resume.save(saved_state(step))
             os.kill(os.getpid(), signal.SIGTERM)
@@ -201,7 +269,7 @@ def test_while_another_checkout_trains_the_same_nothing_is_kept(sections, capsys
         raise train_resume.InUseElsewhereError("process 1 runs the same training elsewhere")
 
     monkeypatch.setattr(train_resume, "hold_folder", in_use)
-    with resumable(training_hash(*sections), Ranks()) as (resume, folder):
+    with resumable(fingerprint_training(*sections), Ranks()) as (resume, folder):
         assert (resume.load(), resume.save, folder) == (None, None, None)
         assert not resume.is_stop_requested()
     assert "warning: process 1 runs the same training elsewhere" in capsys.readouterr().err

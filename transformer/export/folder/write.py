@@ -4,11 +4,9 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-import onnx
-
-from transformer.export.config import ExportConfig, Precision
-from transformer.export.folder.card import CARD, GRAPHS, README, Provenance, describe, write_readme
-from transformer.export.graph import build_graphs, serialize, with_logits
+from transformer.export.config import FORMS, ExportConfig, Precision
+from transformer.export.folder.card import README, make_card, write_readme
+from transformer.export.graph import Graph, build_graphs, serialize
 from transformer.export.shortlist.choose import Shortlist
 from transformer.export.verification.gate import Verdict, find_problems
 from transformer.export.verification.parity import (
@@ -21,9 +19,9 @@ from transformer.export.verification.parity import (
 from transformer.export.verification.report import write_reports
 from transformer.files import atomic_folder, sha256_file, write_json
 from transformer.model.transformer import Transformer
-from transformer.search.beam import SpecialIds
-from transformer.search.config import SearchConfig
-from transformer.serving.session import open_session
+from transformer.search.options import SearchConfig
+from transformer.serving.card import CARD, Provenance
+from transformer.serving.session import Provider, open_session
 
 
 def export_translator(
@@ -65,13 +63,13 @@ def export_translator(
     Raises:
         ValueError: the float32 graph strays from PyTorch by more than `config` allows.
     """
-    marks = provenance.special_ids["target"]
+    special = provenance.special_ids
     trial = Trial(
         model,
         test,
-        search,
-        source_pad=provenance.special_ids["source"]["pad"],
-        special=SpecialIds(pad=marks["pad"], bos=marks["bos"], eos=marks["eos"]),
+        search.options(model.config.max_positions),
+        source_pad=special.source.pad_id,
+        special=special.target,
     )
     if shortlist is None:
         config = config.model_copy(update={"shortlist": None})
@@ -88,7 +86,7 @@ def export_translator(
         )
         verdicts: list[Verdict] = []
         for precision in config.precisions:
-            path = temporary / GRAPHS[precision]
+            path = temporary / FORMS[precision].file
             verdicts.append(_try(graphs[precision], path, trial, reference, precision, config))
             if not verdicts[0].passed:
                 break
@@ -97,14 +95,14 @@ def export_translator(
         for name, path in tokenizer_files.items():
             shutil.copyfile(path, temporary / name)
         files = {path.name: sha256_file(path) for path in sorted(temporary.iterdir())}
-        card = describe(model, provenance, search, config, reference, verdicts, files)
-        write_json(temporary / CARD, card)
+        card = make_card(model, provenance, search, config, reference, verdicts, files)
+        write_json(temporary / CARD, card.model_dump())
         (temporary / README).write_text(write_readme(card), encoding="utf-8")
     return reference, verdicts
 
 
 def _try(
-    graph: onnx.ModelProto,
+    graph: Graph,
     path: Path,
     trial: Trial,
     reference: Reference,
@@ -112,10 +110,10 @@ def _try(
     config: ExportConfig,
 ) -> Verdict:
     # The file stays if it passes.
-    path.write_bytes(serialize(graph))
-    # float16 is judged by the kernels that will serve it, where they are to be had.
-    session, provider = open_session(path, "auto" if precision == "float16" else "cpu", None)
-    shown, _ = open_session(serialize(with_logits(graph)), provider, None)
+    path.write_bytes(serialize(graph.model))
+    wanted: Provider = "auto" if FORMS[precision].prefers_cuda else "cpu"
+    session, provider = open_session(path, wanted, None)
+    shown, _ = open_session(serialize(graph.with_logits), provider, None)
     parity = compare(trial, reference, precision, session, shown, config.near_tie_margin)
     problems = find_problems(parity, reference, config)
     verdict = Verdict(parity, path.stat().st_size, problems, provider)

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transformer.export.config import ShortlistConfig
-from transformer.export.shortlist.lexicon import Integers, Lexicon, ParallelIds, fit_lexicon
+from transformer.export.shortlist.lexicon import Lexicon, fit_lexicon
+from transformer.text.pairs import Integers, PairDataset
 
 # A translation of less probability is an accident of the training.
 MIN_PROBABILITY = 1e-4
@@ -29,12 +30,12 @@ class Shortlist(NamedTuple):
 
 
 def make_shortlist(
-    pairs: ParallelIds,
+    pairs: PairDataset,
     config: ShortlistConfig,
     *,
     source_vocab_size: int,
     target_vocab_size: int,
-    marks: Sequence[int],
+    special: Sequence[int],
     is_joint: bool,
 ) -> Shortlist | None:
     """The short-lists of a corpus; None where the frequent tokens are the whole vocabulary.
@@ -44,14 +45,14 @@ def make_shortlist(
         config: how many tokens.
         source_vocab_size: of the ids of the source.
         target_vocab_size: likewise.
-        marks: ids that must never be missing from the target side, the end mark last.
+        special: ids that must never be missing from the target side, the end token last.
         is_joint: source and target share a vocabulary.
     """
     if config.num_frequent >= target_vocab_size:
         return None
     lexicon = fit_lexicon(pairs, source_vocab_size, target_vocab_size)
-    marked: dict[str, Any] = {"always": list(marks), "fill": marks[-1]}
-    return choose_words(lexicon, source_vocab_size, config, **marked, is_joint=is_joint)
+    kept: dict[str, Any] = {"always": list(special), "fill": special[-1]}
+    return choose_words(lexicon, source_vocab_size, config, **kept, is_joint=is_joint)
 
 
 def choose_words(
@@ -69,7 +70,7 @@ def choose_words(
         lexicon: of the training text.
         source_vocab_size: of the model.
         config: how many tokens.
-        always: the marks, and others that must never be missing.
+        always: the special tokens, and others that must never be missing.
         fill: a token of `always`.
         is_joint: source and target share a vocabulary: then a source token may stay what it is,
             as parts of names do.

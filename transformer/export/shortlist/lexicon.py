@@ -6,28 +6,16 @@ p(t | sentence) is the mean of p(t | s) over its source tokens s. A few rounds o
 maximisation over the training pairs find p(t | s).
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from transformer.text.pairs import Integers, PairDataset
 
 NUM_ROUNDS = 5
 # Sentences evenly spaced over the corpus; some ten million pairs of tokens fit into memory.
 MAX_SENTENCES = 50_000
-
-
-class ParallelIds(Protocol):
-    """Token ids of sentence pairs, as `transformer.text.ids.IdsSplit` maps them.
-
-    Sentence i of a side is `ids[offsets[i] : offsets[i + 1]]`, its end mark included.
-    """
-
-    source_ids: NDArray[Any]
-    source_offsets: NDArray[Any]
-    target_ids: NDArray[Any]
-    target_offsets: NDArray[Any]
 
 
 class Lexicon(NamedTuple):
@@ -39,11 +27,11 @@ class Lexicon(NamedTuple):
     target_counts: Integers  # [V], how often each target token occurs
 
 
-def fit_lexicon(pairs: ParallelIds, source_vocab_size: int, target_vocab_size: int) -> Lexicon:
+def fit_lexicon(pairs: PairDataset, source_vocab_size: int, target_vocab_size: int) -> Lexicon:
     """The lexicon of a corpus; the same corpus gives the same bits.
 
     Args:
-        pairs: token ids of the training text, end marks included.
+        pairs: token ids of the training text, end tokens included.
         source_vocab_size: of the ids of the source.
         target_vocab_size: likewise.
     """

@@ -4,27 +4,17 @@ import torch
 from torch import Tensor
 
 from transformer.model.transformer import Transformer
-from transformer.search.beam import (
-    SearchPlan,
-    SearchState,
-    SpecialIds,
-    init_state,
-    length_weight,
-    step,
-)
-from transformer.search.decode import reorder
+from transformer.search import steps
+from transformer.search.beam import SearchConstants, SearchState, length_weight
+from transformer.search.decode import make_inputs
+from transformer.search.options import SearchOptions
+from transformer.search.steps import SourceRows
+from transformer.text.special_tokens import SpecialIds
 
 
 @torch.inference_mode()
 def smallest_margin(
-    model: Transformer,
-    source: list[int],
-    *,
-    beam_size: int,
-    length_penalty: float,
-    patience: float,
-    max_length: int,
-    special: SpecialIds,
+    model: Transformer, source: list[int], options: SearchOptions, special: SpecialIds
 ) -> float:
     """The smallest gap between two scores that decided anything in one sentence's search.
 
@@ -36,46 +26,41 @@ def smallest_margin(
 
     Args:
         model: in evaluation mode.
-        source: ids with end mark.
-        beam_size: as in `transformer.search.decode.search`, as the others here.
-        length_penalty: exponent.
-        patience: infinite for none.
-        max_length: the most target tokens.
-        special: marks of the target vocabulary.
+        source: ids with end token.
+        options: of the search.
+        special: of the target vocabulary.
     """
     ids = torch.tensor([source])
-    plan, state = init_state(
-        torch.tensor([True]),
-        torch.tensor([max_length]),
-        torch.tensor(length_penalty),
-        torch.tensor(patience),
-        torch.arange(beam_size),
-        torch.arange(1),
-        model.output_projection.out_features,
-        special,
-    )
-    cache = model.init_cache(model.encode(ids, None), None, beam_size)
+    has_source, cross, cache = steps.encode(model, ids, torch.ones_like(ids, dtype=torch.bool))
+    inputs = make_inputs(options, torch.tensor([options.max_length(len(source))]))
+    vocab_size = model.output_projection.out_features
+    rows = SourceRows(cross, None)
+    first = steps.begin(has_source, rows, cache, inputs, vocab_size, special)
+    constants, state = first.constants, first.state
     margin = float("inf")
     while not state.is_row_done:
-        logits, cache = model.step(state.tokens, reorder(cache, state.parents))
-        after = step(logits, state, plan, special)
-        margin = min(margin, _step_margin(logits, state, after, plan, special))
+        after, cache, logits = steps.beam_step(model, constants, rows, state, cache, special)
+        margin = min(margin, _step_margin(logits, state, after, constants, special))
         state = after
     return margin
 
 
 def _step_margin(
-    logits: Tensor, before: SearchState, after: SearchState, plan: SearchPlan, special: SpecialIds
+    logits: Tensor,
+    before: SearchState,
+    after: SearchState,
+    constants: SearchConstants,
+    special: SpecialIds,
 ) -> float:
-    weight = length_weight(after.num_steps, plan.length_penalty)
+    weight = length_weight(after.num_steps, constants.length_penalty)
     log_p = before.live_scores.unsqueeze(2) + torch.log_softmax(logits.float(), -1)  # [1, W, V]
-    ends = log_p[0, :, special.eos] * weight
-    candidates = ((log_p + plan.banned) * weight).flatten()
+    ends = log_p[0, :, special.eos_id] * weight
+    candidates = ((log_p + constants.banned) * weight).flatten()
     num_beams = before.live_scores.shape[1]
     best = candidates.topk(min(num_beams + 1, len(candidates))).values
     kept = best[num_beams - 1]
     pool = torch.cat([before.finished_scores[0], ends[ends >= kept]]).sort(descending=True).values
-    bound = after.live_scores[0, 0] * plan.final_weights[0]
+    bound = after.live_scores[0, 0] * constants.final_weights[0]
     gaps = torch.cat(
         [kept - best[num_beams:], (ends - kept), pool[:1] - pool[1:2], bound - pool[:1]]
     )

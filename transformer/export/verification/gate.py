@@ -4,14 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from transformer.export.config import ExportConfig, Precision
+from transformer.export.config import PREFERRED, ExportConfig, Precision
 from transformer.export.verification.parity import Parity, Reference
-
-# What `auto` takes on each provider: the first of these that passed. float32 always has.
-PREFERRED: dict[str, tuple[Precision, ...]] = {
-    "cpu": ("int8", "float32"),
-    "cuda": ("float16", "float32"),
-}
 
 
 @dataclass(frozen=True)

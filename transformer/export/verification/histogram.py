@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from transformer.evaluation.tables import write_csv
 from transformer.export.config import Precision
 from transformer.export.verification.gate import Verdict
+from transformer.files import write_csv
 
 # Of log10. The outer bins take what lies beyond, equal scores too.
 LOWEST, HIGHEST, BINS_PER_DECADE = -8, 0, 4

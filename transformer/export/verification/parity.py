@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import onnxruntime
 import torch
@@ -14,9 +13,9 @@ from transformer.export.config import Precision
 from transformer.export.verification.decision_margin import smallest_margin
 from transformer.export.verification.runtime import run_graph, translate_corpus
 from transformer.model.transformer import Transformer
-from transformer.search.beam import SpecialIds
-from transformer.search.config import SearchConfig
 from transformer.search.corpus import Hypothesis, decode_corpus
+from transformer.search.options import SearchOptions
+from transformer.text.special_tokens import SpecialIds
 
 # Sentences over whose greedy translations the logits are compared, padded to one batch.
 NUM_LOGIT_SENTENCES = 16
@@ -28,7 +27,7 @@ class TestSet:
 
     __test__ = False  # it is not a test, whatever pytest makes of its name
 
-    # With end mark; empty for a sentence of no tokens.
+    # With end token; empty for a sentence of no tokens.
     sources: Sequence[Sequence[int]]
     references: Sequence[str]
     # Target ids to text.
@@ -46,26 +45,14 @@ class Trial:
     model: Transformer
     test: TestSet
     # Its best hypothesis counts.
-    search: SearchConfig
+    search: SearchOptions
     source_pad: int
     special: SpecialIds
 
-    def max_length(self, num_source_tokens: int) -> int:
-        """The most target tokens for so many source tokens, end marks included."""
-        return self.search.max_length(num_source_tokens, self.model.config.max_positions)
-
     @property
-    def settings(self) -> dict[str, Any]:
+    def batching(self) -> dict[str, int]:
         """Arguments that `decode_corpus` and `translate_corpus` share."""
-        return {
-            "beam_size": self.search.beam_size,
-            "length_penalty": self.search.length_penalty,
-            "patience": self.search.patience_factor,
-            "max_length": self.max_length,
-            "num_best": 1,
-            "batch_tokens": self.test.batch_tokens,
-            "source_pad": self.source_pad,
-        }
+        return {"batch_tokens": self.test.batch_tokens, "source_pad": self.source_pad}
 
 
 @dataclass(frozen=True)
@@ -127,7 +114,9 @@ class Parity:
 def translate_by_pytorch(trial: Trial) -> Reference:
     """Translates the test set by the very code that `evaluate` scores."""
     test = trial.test
-    found = decode_corpus(trial.model, test.sources, special=trial.special, **trial.settings)
+    found = decode_corpus(
+        trial.model, test.sources, trial.search, special=trial.special, **trial.batching
+    )
     hypotheses = [best for (best,) in found]
     texts = [test.decode(hypothesis.ids) for hypothesis in hypotheses]
     metric = BLEU(tokenize=test.bleu_tokenizer)
@@ -155,7 +144,9 @@ def compare(
         near_tie_margin: as in `ExportConfig`.
     """
     test = trial.test
-    ours = [best for (best,) in translate_corpus(session, test.sources, **trial.settings)]
+    ours = [
+        best for (best,) in translate_corpus(session, test.sources, trial.search, **trial.batching)
+    ]
     texts = [test.decode(hypothesis.ids) for hypothesis in ours]
     pairs = list(zip(reference.hypotheses, ours, strict=True))
     score_differences = [abs(a.score - b.score) for a, b in pairs if a.ids == b.ids]
@@ -207,23 +198,17 @@ def logit_difference(trial: Trial, session: onnxruntime.InferenceSession) -> flo
     graph's greedy loop, the same one twice in a batch its beam search.
     """
     largest = 0.0
+    options = replace(trial.search, beam_size=1, length_penalty=0.0, patience=math.inf)
     for ids in trial.test.sources[:NUM_LOGIT_SENTENCES]:
         for copies in (1, 2) if ids else ():
-            target, _, lengths, logits, *words = run_graph(
-                session,
-                [ids] * copies,
-                beam_size=1,
-                length_penalty=0.0,
-                patience=math.inf,
-                max_lengths=[trial.max_length(len(ids))] * copies,
-                num_best=1,
-                source_pad=trial.source_pad,
+            target, _, lengths, logits, *shortlist = run_graph(
+                session, [ids] * copies, options, trial.source_pad
             )
             length = int(lengths[0, 0])
-            read = torch.tensor([[trial.special.bos, *target[0, 0, : length - 1].tolist()]])
+            read = torch.tensor([[trial.special.bos_id, *target[0, 0, : length - 1].tolist()]])
             expected = trial.model(torch.tensor([list(ids)]), None, read)[0]  # [length, V]
-            if words:
-                expected = expected[:, torch.from_numpy(words[0])]
+            if shortlist:
+                expected = expected[:, torch.from_numpy(shortlist[0])]
             for row in range(copies):
                 found = torch.from_numpy(logits[:length, row, 0])
                 # nan is larger than any number to torch, and smaller to Python.
@@ -233,12 +218,4 @@ def logit_difference(trial: Trial, session: onnxruntime.InferenceSession) -> flo
 
 
 def _margin(trial: Trial, source: Sequence[int]) -> float:
-    return smallest_margin(
-        trial.model,
-        list(source),
-        beam_size=trial.search.beam_size,
-        length_penalty=trial.search.length_penalty,
-        patience=trial.search.patience_factor,
-        max_length=trial.max_length(len(source)),
-        special=trial.special,
-    )
+    return smallest_margin(trial.model, list(source), trial.search, trial.special)

@@ -54,6 +54,16 @@ def list_metrics(reference: Reference, verdicts: Sequence[Verdict]) -> dict[str,
     return metrics
 
 
+def headline_metrics(reference: Reference, verdicts: Sequence[Verdict]) -> dict[str, float]:
+    """The few figures that tell experiments apart: BLEU of each graph."""
+    bleu = {
+        name: value
+        for name, value in list_metrics(reference, verdicts).items()
+        if name.endswith("_bleu") and name != "pytorch_bleu"
+    }
+    return {name: round(value, 2) for name, value in bleu.items()}
+
+
 def measure(parity: Parity) -> dict[str, float]:
     """One graph's figures. Differences of rounding are given to two digits."""
     change = parity.bleu_change

@@ -1,0 +1,113 @@
+"""What `translate` reads and prints."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import typer
+
+from transformer.serving.lines import ByteStream, read_lines
+from transformer.serving.translator import Translation, Translator, UntranslatableError
+
+
+@contextmanager
+def exits_as_a_filter() -> Iterator[None]:
+    """Ctrl-C, and a reader of the output that has gone, end the command quietly, as in a shell."""
+    try:
+        yield
+    except BrokenPipeError:
+        # What Python still flushes at its end must go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(141) from None  # as a shell reports a command that SIGPIPE ended
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None  # as a shell reports SIGINT
+
+
+def read_texts(
+    sentences: Sequence[str] | None, file: Path | None
+) -> Iterator[tuple[str, list[str]]]:
+    """Texts in batches as they arrive, each with what a message calls one of its texts.
+
+    Args:
+        sentences: the texts themselves; without any, those of the file.
+        file: a text a line; None: standard input.
+    """
+    if sentences:
+        yield "sentence", list(sentences)
+        return
+    if file is None:
+        if sys.stdin.isatty():
+            typer.echo("One text a line; Ctrl-D ends.", err=True)
+        name = "standard input, line"
+        for lines in read_lines(cast(ByteStream, sys.stdin.buffer), "standard input"):
+            yield name, lines
+        return
+    with file.open("rb") as stream:
+        for lines in read_lines(stream, str(file)):
+            yield f"{file}, line", lines
+
+
+def write_answers(
+    translator: Translator,
+    batches: Iterable[tuple[str, list[str]]],
+    options: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Prints the translations of each text as soon as its batch is done.
+
+    Args:
+        translator: what translates.
+        batches: as `read_texts` has them.
+        options: of `Translator.translate`.
+        as_json: an object for each text; else the best translation, or a table of several.
+
+    Raises:
+        ValueError: a text can't be translated; what comes before it is still answered.
+    """
+    number = 0
+    for name, texts in batches:
+        problem = None
+        try:
+            answers = translator.translate(texts, **options)
+        except UntranslatableError as error:
+            problem = f"{name} {number + error.index + 1}: {error.reason}"
+            answers = translator.translate(texts[: error.index], **options)
+        for text, translations in zip(texts, answers, strict=False):
+            number += 1
+            if not all(translation.is_complete for translation in translations):
+                typer.echo(f"warning: {name} {number}: cut at the length limit", err=True)
+            if as_json:
+                answer = _as_json(text, translations, translator)
+            elif options["num_best"] == 1:
+                answer = translations[0].text + "\n"
+            else:
+                answer = ("" if number == 1 else "\n") + _as_table(translations)
+            sys.stdout.buffer.write(answer.encode())
+        sys.stdout.buffer.flush()
+        if problem is not None:
+            raise ValueError(problem)
+
+
+def _as_json(text: str, translations: Sequence[Translation], translator: Translator) -> str:
+    values = {
+        "source": text,
+        "translations": [
+            {"text": best.text, "score": round(best.score, 6), "is_complete": best.is_complete}
+            for best in translations
+        ],
+        "source_language": translator.card.source_language,
+        "target_language": translator.card.target_language,
+        "model_hash": translator.card.model_hash,
+        "precision": translator.precision,
+        "provider": translator.provider,
+    }
+    return json.dumps(values, ensure_ascii=False) + "\n"
+
+
+def _as_table(translations: Sequence[Translation]) -> str:
+    return "".join(f"{best.score:.4f}\t{best.text}\n" for best in translations)

@@ -1,0 +1,78 @@
+"""A run's name: the recipe, and what differs from it."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.flattening import flatten
+from pipeline.params import read_params
+from pipeline.paths import PARAMS
+from pipeline.recipes import load_recipe, recipe_name
+
+# The sections that make a model. How it is used later may change, but a run's params can't.
+MODEL_SECTIONS = ("corpus", "clean", "vocab", "tokenize", "pretrain", "model", "train")
+_MAX_DIFFERENCES = 6
+# A shorter name, such as `size`, says too little by itself.
+_MIN_NAME = 5
+# MLflow keeps run names up to this many characters.
+_MAX_CHARACTERS = 250
+
+
+def model_params(path: Path = PARAMS) -> dict[str, Any]:
+    """The sections of a params file that make a model; `pretrain` where training begins with it."""
+    params = {name: values for name, values in read_params(path).items() if name in MODEL_SECTIONS}
+    if params.get("train", {}).get("initialize_from") is None:
+        params.pop("pretrain", None)
+    return params
+
+
+def name_run(path: Path = PARAMS) -> str:
+    """Such as `phrasebook, learning_rate 0.002`; `params.yaml` where no recipe wrote the file.
+
+    What makes the model is told, other settings are not; of pretraining its kind alone.
+    """
+    recipe = recipe_name(path)
+    if recipe is None:
+        return str(path)
+    base = load_recipe(recipe)
+    differences = list_differences(
+        _told({name: base[name] for name in MODEL_SECTIONS}), _told(model_params(path))
+    )
+    words = [f"{key} {value}" for key, value in differences.items()]
+    if len(words) > _MAX_DIFFERENCES:
+        words[_MAX_DIFFERENCES:] = [f"and {len(words) - _MAX_DIFFERENCES} more"]
+    return ", ".join([recipe, *words])[:_MAX_CHARACTERS]
+
+
+def list_differences(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
+    """What `values` has otherwise than `base`, by the shortest name that is no other's.
+
+    Args:
+        base: flat params.
+        values: flat params.
+    """
+    different = {
+        key: value for key, value in values.items() if key not in base or base[key] != value
+    }
+    names = Counter(key.rsplit(".", 1)[-1] for key in {*base, *values})
+
+    def shorten(key: str) -> str:
+        last = key.rsplit(".", 1)[-1]
+        return last if names[last] == 1 and len(last) >= _MIN_NAME else key
+
+    return {shorten(key): _word(value) for key, value in different.items()}
+
+
+def _told(params: Mapping[str, Any]) -> dict[str, Any]:
+    section = "pretrain"  # it has a whole section `train` of its own
+    return {
+        key: value
+        for key, value in flatten(params).items()
+        if key == f"{section}.kind" or not key.startswith(f"{section}.")
+    }
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)

@@ -1,0 +1,391 @@
+"""Exported subgraphs put together to one graph.
+
+    begin -> If one sentence, one beam: Loop over greedy steps
+             else: Loop over rounds (Loop over steps, end of the round)
+
+A subgraph reads and makes values by the names of their signatures; a scope says what stands under
+each name where it is placed. Matrices stand once, in the outermost graph. What doesn't change from
+step to step (the cross keys, the constants of the search, whatever follows from them) a loop's body
+reads from the graph around it, so that a loop carries only what it changes.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import torch
+from onnx_ir.passes.common import ClearMetadataAndDocStringPass
+from onnx_ir.tensor_adapters import from_torch_dtype
+
+from transformer.export.signatures import VARYING_AXES, Signatures, Value
+
+OPSET = 20
+IR_VERSION = 10
+OUTPUTS = ("target", "scores", "lengths")
+# Begins the names of a subgraph's outputs, of which many are called as its inputs are.
+MADE = "made."
+
+Scope = Mapping[str, ir.Value]
+
+
+class Subgraphs(NamedTuple):
+    """The exported graphs, and what they hand to each other."""
+
+    begin: onnx.GraphProto
+    step: onnx.GraphProto
+    end_round: onnx.GraphProto
+    greedy_step: onnx.GraphProto
+    greedy_finish: onnx.GraphProto
+    signatures: Signatures
+    bos_id: int  # as the search knows it
+
+
+def assemble(parts: Subgraphs, with_contrib: bool, with_logits: bool = False) -> onnx.ModelProto:
+    """The whole translator as one model, without names, paths or traces of ours.
+
+    Args:
+        parts: of one model, in one precision.
+        with_contrib: whether onnxruntime's own operators are among the nodes.
+        with_logits: one more output, `logits`, float32 [T, B, W, V]: what each step computed. It
+            exists where all rows are done at once, as in a batch of one or of equal sentences;
+            other batches change from round to round, and fail. With a short-list
+            `shortlist.ids`, int64 [n], follows, and n takes the place of V.
+    """
+    return _Assembly(parts, with_contrib, with_logits).run()
+
+
+class Block(list[ir.Node]):
+    """The nodes of one graph, in the order in which they run."""
+
+    def op(
+        self, op_type: str, inputs: Sequence[ir.Value | None], name: str, **attributes: Any
+    ) -> ir.Value:
+        """One more node, with one output of that name."""
+        output = ir.Value(name=name)
+        self.append(ir.node(op_type, inputs, attributes, outputs=[output], name=name))
+        return output
+
+
+class _Assembly:
+    def __init__(self, parts: Subgraphs, with_contrib: bool, with_logits: bool) -> None:
+        self._parts, self._signatures = parts, parts.signatures
+        self._with_contrib, self._with_logits = with_contrib, with_logits
+        self._scanned = ["logits"] if with_logits else []
+        self._tensors: list[ir.Value] = []  # of the outermost graph
+        self._kept: dict[tuple[Any, ...], ir.Value] = {}
+
+    def run(self) -> onnx.ModelProto:
+        signatures, nodes = self._signatures, Block()
+        inputs = {value.name: declared(value) for value in signatures.inputs}
+        num_beams, num_best = inputs["beam_size"], inputs["num_best"]
+        zero, one = self._constant("zero", 0), self._constant("one", 1)
+        scope = dict(inputs)
+        scope["beams"] = nodes.op("Range", [zero, num_beams, one], "beams")
+        scope["slots"] = nodes.op("Range", [zero, num_best, one], "slots")
+        scope = dict(self._place(nodes, self._parts.begin, scope, "begin", None))
+        batch_size = nodes.op("Size", [scope["max_length"]], "batch_size")
+        num_hypotheses = nodes.op("Mul", [batch_size, num_beams], "num_hypotheses")
+        is_alone = nodes.op("Equal", [num_hypotheses, one], "is_alone")
+        branches = {"then_branch": self._greedy(scope), "else_branch": self._beam(scope)}
+        results = [declared(value) for value in signatures.outputs]
+        if self._with_logits:
+            axes = ("steps", "batch", "beams", "vocabulary")
+            results.append(declared(Value("logits", torch.float32, axes)))
+        found = list(results)
+        if signatures.shortlist:  # the tokens that the search found are places in it
+            found[0] = ir.Value(name="listed_target")
+        nodes.append(ir.node("If", [is_alone], branches, outputs=found, name="search"))
+        if signatures.shortlist:
+            ids = scope["shortlist.ids"]
+            nodes.append(ir.node("Gather", [ids, found[0]], outputs=results[:1], name="target"))
+            if self._with_logits:
+                declare_type(ids, signatures.shortlist[0])
+                results.append(ids)
+        graph = ir.Graph(
+            list(inputs.values()),
+            results,
+            nodes=nodes,
+            initializers=self._tensors,
+            name="translator",
+            opset_imports={"": OPSET} | ({"com.microsoft": 1} if self._with_contrib else {}),
+        )
+        model = ir.Model(graph, ir_version=IR_VERSION)
+        ClearMetadataAndDocStringPass()(model)
+        proto = ir.to_proto(model)
+        onnx.checker.check_model(proto)
+        return proto
+
+    def _greedy(self, scope: Scope) -> ir.Graph:
+        """One sentence, one beam: a loop over greedy steps."""
+        nodes = Block()
+        zero = constant("greedy.first.num_steps", 0)
+        bos = constant("greedy.first.token", [[self._parts.bos_id]])
+        none = constant("greedy.first.total", np.float32(0))
+        scalar = constant("greedy.scalar", np.zeros(0, dtype=np.int64))
+        tensors = [zero, bos, none, scalar]
+        length = scope["constants.max_lengths"]
+        has_room = nodes.op("Greater", [length, zero], "greedy.has_room")
+        is_open = nodes.op("Reshape", [has_room, scalar], "greedy.is_open")
+        first = {"greedy.num_steps": zero, "greedy.token": bos, "greedy.total": none}
+
+        def body(nodes: Block, scope: Scope) -> Scope:
+            scope = {**scope, "max_length": length}
+            scope = self._place(nodes, self._parts.greedy_step, scope, "greedy", tensors)
+            return self._widen_logits(nodes, scope, "greedy")
+
+        scope = self._loop(
+            nodes,
+            "greedy_step",
+            is_open,
+            self._signatures.greedy,
+            {**scope, **first},
+            body,
+            scanned=["taken", *self._scanned],
+        )
+        scope = {**scope, "tokens": scope["taken"], "total": scope["greedy.total"]}
+        scope = self._place(nodes, self._parts.greedy_finish, scope, "greedy_finish", tensors)
+        outputs = self._answer([scope[name] for name in OUTPUTS], scope)
+        return ir.Graph([], outputs, nodes=nodes, initializers=tensors, name="greedy")
+
+    def _beam(self, scope: Scope) -> ir.Graph:
+        """Any batch and any number of beams: rounds of steps."""
+        nodes = Block()
+        zeros, twos = self._constant("zeros", [0]), self._constant("twos", [2])
+        tensors: list[ir.Value] = []
+        scope = self._loop(
+            nodes,
+            "round",
+            self._constant("true", True),
+            self._signatures.round,
+            scope,
+            lambda nodes, scope: self._round(nodes, scope, tensors),
+            scanned=self._scanned,
+            tensors=tensors,
+        )
+        # Steps that were idle for the row of most tokens left columns of padding behind.
+        target, lengths = scope["answers.target"], scope["answers.lengths"]
+        width = nodes.op("ReduceMax", [lengths], "width", keepdims=0)
+        widths = nodes.op("Reshape", [width, self._constant("minus_one", [-1])], "widths")
+        target = nodes.op("Slice", [target, zeros, widths, twos], "beam.target")
+        if self._with_logits:
+            logits = nodes.op("Squeeze", [scope["logits"], zeros], "beam.logits")
+            scope = {**scope, "logits": logits}
+        outputs = self._answer([target, scope["answers.scores"], lengths], scope)
+        return ir.Graph([], outputs, nodes=nodes, name="beam")
+
+    def _round(self, nodes: Block, scope: Scope, tensors: list[ir.Value]) -> Scope:
+        """A round: the steps, then what remains of the batch."""
+        signatures = self._signatures
+
+        def body(nodes: Block, scope: Scope) -> Scope:
+            after = self._place(nodes, self._parts.step, scope, "step", tensors)
+            measure_invariants(nodes, scope, signatures)
+            return self._widen_logits(nodes, after, "step")
+
+        true = self._constant("true", True)
+        scope = self._loop(
+            nodes, "step", true, signatures.stepped, scope, body, scanned=self._scanned
+        )
+        logits = {name: scope[name] for name in self._scanned}
+        is_active = nodes.op("Not", [scope["state.is_row_done"]], "is_active")
+        where = nodes.op("NonZero", [is_active], "active_2d")
+        active = nodes.op("Reshape", [where, self._constant("minus_one", [-1])], "active")
+        scope = {**scope, "active": active}
+        scope = self._place(nodes, self._parts.end_round, scope, "end_round", tensors)
+        count = nodes.op("Size", [active], "num_active")
+        go_on = nodes.op("Cast", [count], "round.go_on", to=int(ir.DataType.BOOL))
+        return {**scope, **logits, "go_on": go_on}
+
+    def _widen_logits(self, nodes: Block, scope: Scope, name: str) -> Scope:
+        """A step's scope, with its logits as float32 if they are wanted."""
+        if not self._with_logits:
+            return scope
+        to = int(ir.DataType.FLOAT)
+        return {**scope, "logits": nodes.op("Cast", [scope["logits"]], f"{name}.logits", to=to)}
+
+    def _answer(self, answers: list[ir.Value], scope: Scope) -> list[ir.Value]:
+        """What a branch gives back, its types declared."""
+        for answer, value in zip(answers, self._signatures.outputs, strict=True):
+            declare_type(answer, value, VARYING_AXES)
+        return [*answers, *(scope[name] for name in self._scanned)]
+
+    def _loop(
+        self,
+        nodes: Block,
+        name: str,
+        condition: ir.Value,
+        carried: Sequence[Value],
+        scope: Scope,
+        build: Callable[[Block, Scope], Scope],
+        scanned: Sequence[str],
+        tensors: Sequence[ir.Value] | None = None,
+    ) -> Scope:
+        """A `Loop` whose body carries some values of the scope.
+
+        What the body computes of nothing that it carries goes before the loop. So does what follows
+        from the stored weights alone, such as their transposes: onnxruntime does that on loading,
+        and packs a weight for its products ahead of time if the loop reads it from the next graph,
+        not from the one after that.
+
+        Args:
+            nodes: of the graph around the loop, which grow by it.
+            name: of the body; it begins the names of values.
+            condition: whether it begins at all.
+            carried: what iterations hand on.
+            scope: with what the first is handed.
+            build: makes the body's nodes from the scope within, and gives their scope; that has
+                `go_on`.
+            scanned: names in that scope that are gathered over the iterations.
+            tensors: the body's own; a body with its own stays whole.
+
+        Returns:
+            The scope after it.
+        """
+        inner = {
+            value.name: declared(value._replace(name=f"{name}.{value.name}")) for value in carried
+        }
+        asked = [
+            declared(Value(f"{name}.iteration", torch.int64, ())),
+            declared(Value(f"{name}.is_wanted", torch.bool, ())),
+        ]
+        body = Block()
+        results = build(body, {**scope, **inner})
+        if tensors is None:
+            hoisted, body = hoist(body, list(inner.values()))
+            nodes.extend(hoisted)
+        outputs = [results["go_on"], *(results[value.name] for value in carried)]
+        for output, value in zip(outputs, [Value("", torch.bool, ()), *carried], strict=True):
+            declare_type(output, value, VARYING_AXES)
+        graph = ir.Graph(
+            [*asked, *inner.values()],
+            [*outputs, *(results[scan] for scan in scanned)],
+            nodes=body,
+            initializers=tensors or (),
+            name=name,
+        )
+        after = {value.name: ir.Value(name=f"{name}.last.{value.name}") for value in carried}
+        after |= {scan: ir.Value(name=f"{name}.all.{scan}") for scan in scanned}
+        starts = [None, condition, *(scope[value.name] for value in carried)]
+        outputs = list(after.values())
+        nodes.append(ir.node("Loop", starts, {"body": graph}, outputs=outputs, name=f"{name}s"))
+        return {**scope, **after}
+
+    def _place(
+        self,
+        nodes: Block,
+        part: onnx.GraphProto,
+        scope: Scope,
+        prefix: str,
+        local: list[ir.Value] | None,
+    ) -> Scope:
+        """Places a subgraph among some nodes, and gives the scope with what it makes.
+
+        Args:
+            nodes: of the graph where it stands, which grow by its own.
+            part: the exported graph.
+            scope: what stands under the names of its inputs.
+            prefix: begins the names of its values.
+            local: takes its vectors and scalars; without it they go to the outermost graph, as
+                matrices do in any case.
+        """
+        graph = ir.from_proto(part)
+        for value in graph.inputs:
+            value.replace_all_uses_with(scope[str(value.name)], replace_graph_outputs=True)
+        for value in list(graph.initializers.values()):
+            kept = self._keep(value, prefix, local)
+            value.replace_all_uses_with(kept, replace_graph_outputs=True)
+        made = [value.name.removeprefix(MADE) for value in part.output]
+        results = dict(zip(made, graph.outputs, strict=True))
+        taken = list(graph)
+        graph.outputs.clear()
+        graph.remove(taken)
+        for node in taken:
+            for value in node.outputs:
+                value.name = f"{prefix}/{str(value.name).removeprefix(MADE)}"
+                value.shape, value.type = None, None
+                value.metadata_props.clear()
+            node.name = node.outputs[0].name
+        nodes.extend(taken)
+        return {**scope, **results}
+
+    def _keep(self, value: ir.Value, prefix: str, local: list[ir.Value] | None) -> ir.Value:
+        """A tensor, once however many subgraphs hold it."""
+        array = value.const_value.numpy()  # type: ignore[union-attr]
+        key = (array.dtype.str, array.shape, hashlib.sha256(array.tobytes()).digest())
+        if key in self._kept:
+            return self._kept[key]
+        kept = constant(f"{prefix}/{value.name}", array)
+        if local is None or array.ndim > 1:
+            self._kept[key] = kept
+            self._tensors.append(kept)
+        else:
+            local.append(kept)
+        return kept
+
+    def _constant(self, name: str, value: Any) -> ir.Value:
+        """A constant of the outermost graph, made once."""
+        found = next((tensor for tensor in self._tensors if tensor.name == name), None)
+        if found is None:
+            found = constant(name, value)
+            self._tensors.append(found)
+        return found
+
+
+def hoist(nodes: Block, carried: Sequence[ir.Value]) -> tuple[Block, Block]:
+    """The nodes that no carried value reaches, and the others; each in their order."""
+    varying = set(carried)
+    hoisted, rest = Block(), Block()
+    for node in nodes:
+        if varying.isdisjoint(node.inputs):
+            hoisted.append(node)
+        else:
+            rest.append(node)
+            varying.update(node.outputs)
+    return hoisted, rest
+
+
+def measure_invariants(nodes: Sequence[ir.Node], scope: Scope, signatures: Signatures) -> None:
+    """Lets the sizes of what a loop carries be taken from what it doesn't, where they are equal.
+
+    The exporter takes the size of an axis from any value that has it. An axis of one name has one
+    size, and what follows from an invariant one can be computed before the loop.
+    """
+    still = {
+        str(axis): (scope[value.name], index)
+        for value in signatures.unstepped
+        for index, axis in enumerate(value.shape)
+        if axis in ("batch", "beams", "slots")
+    }
+    carried = {scope[value.name]: value.shape for value in signatures.stepped}
+    for node in nodes:
+        shape = carried.get(node.inputs[0]) if node.op_type == "Shape" else None  # type: ignore[arg-type]
+        if shape is None:
+            continue
+        bounds = {name: node.attributes[name].as_int() for name in node.attributes}
+        start, end = bounds.get("start", 0), bounds.get("end", len(shape))
+        if end == start + 1 and shape[start] in still:
+            value, axis = still[str(shape[start])]
+            node.replace_input_with(0, value)
+            node.attributes["start"] = ir.AttrInt64("start", axis)
+            node.attributes["end"] = ir.AttrInt64("end", axis + 1)
+
+
+def constant(name: str, value: Any) -> ir.Value:
+    """A stored tensor."""
+    return ir.Value(name=name, const_value=ir.tensor(np.asarray(value), name=name))
+
+
+def declared(value: Value) -> ir.Value:
+    """A value of declared type and shape."""
+    made = ir.Value(name=value.name)
+    declare_type(made, value)
+    return made
+
+
+def declare_type(made: ir.Value, value: Value, varying: Sequence[str] = ()) -> None:
+    """Gives a value its declared type and shape; axes that an iteration varies get other names."""
+    made.type = ir.TensorType(from_torch_dtype(value.dtype))
+    made.shape = ir.Shape(f"next_{axis}" if axis in varying else axis for axis in value.shape)

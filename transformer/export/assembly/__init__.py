@@ -1,1 +1,0 @@
-"""Exported subgraphs joined to one ONNX graph."""
