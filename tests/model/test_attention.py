@@ -26,7 +26,7 @@ def test_attention_is_softmax_of_scaled_products(explicit_length):
     query, key, value = torch.randn(2, 3, 5, 8), torch.randn(2, 3, 7, 8), torch.randn(2, 3, 7, 8)
     mask = torch.rand(2, 1, 5, 7) > 0.3
     mask[..., 0] = True
-    ours = attention.cross(join_heads(query), key, value, mask)
+    ours = attention.attend(join_heads(query), key, value, mask)
     torch.testing.assert_close(ours, join_heads(plain_attention(query, key, value, mask)))
 
 

@@ -19,18 +19,20 @@ class RecordingAttention(TorchAttention):
         super().__init__(num_heads)
         self.weights: list[Tensor] = []  # float32 [B, H, T, S] each
 
-    def cross(
+    def attend(
         self,
         query: Tensor,
         key: Tensor,
         value: Tensor,
         mask: Tensor | None,
         *,
+        is_causal: bool = False,
         dropout: float = 0.0,
     ) -> Tensor:
         """As in `Attention`."""
-        self.weights.append(attention_weights(split_heads(query, self.num_heads), key, mask))
-        return super().cross(query, key, value, mask, dropout=dropout)
+        if key.dim() == 4:  # projected once, by the decoder: the source
+            self.weights.append(attention_weights(split_heads(query, self.num_heads), key, mask))
+        return super().attend(query, key, value, mask, is_causal=is_causal, dropout=dropout)
 
 
 @torch.no_grad()

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.onnx import ops
 
-from transformer.model.attention import join_heads, split_heads
+from transformer.model.attention import TorchAttention
 
 
 class FusedAttention:
@@ -33,8 +33,15 @@ class FusedAttention:
         is_causal: bool = False,
         dropout: float = 0.0,
     ) -> Tensor:
-        """As in `Attention`; of an encoder, so never causal, and without dropout."""
-        return self._attend([query, key, value, None, mask], query)
+        """As in `Attention`; in the graph nothing is causal, and without dropout."""
+        return ops.symbolic(  # type: ignore[no-any-return]
+            "com.microsoft::MultiHeadAttention",
+            [query, key, value, None, mask],
+            {"num_heads": self.num_heads},
+            dtype=query.dtype,
+            shape=list(query.shape),
+            version=1,
+        )
 
     def step(
         self,
@@ -58,83 +65,23 @@ class FusedAttention:
         )
         return context, keys, values
 
-    def cross(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None,
-        *,
-        dropout: float = 0.0,
-    ) -> Tensor:
-        """As in `Attention`."""
-        return self._attend([query, key, value, None, mask], query)
 
-    def _attend(self, inputs: list[Tensor | None], query: Tensor) -> Tensor:
-        return ops.symbolic(  # type: ignore[no-any-return]
-            "com.microsoft::MultiHeadAttention",
-            inputs,
-            {"num_heads": self.num_heads},
-            dtype=query.dtype,
-            shape=list(query.shape),
-            version=1,
-        )
-
-
-class PortableAttention:
+class PortableAttention(TorchAttention):
     """Products and a softmax."""
-
-    def __init__(self, num_heads: int) -> None:
-        self.num_heads = num_heads
 
     def mask(self, is_real: Tensor, dtype: torch.dtype) -> Tensor:
         """As in `Attention`: [B, 1, 1, S] of the type, 0 at real tokens, else -inf."""
         return torch.where(is_real, 0.0, -torch.inf)[:, None, None].to(dtype)
 
-    def attend(
+    def weigh(
         self,
         query: Tensor,
         key: Tensor,
         value: Tensor,
         mask: Tensor | None,
-        *,
-        is_causal: bool = False,
-        dropout: float = 0.0,
+        is_causal: bool,
+        dropout: float,
     ) -> Tensor:
-        """As in `Attention`; of an encoder, so never causal, and without dropout."""
-        return self._attend(query, self._split(key), self._split(value), mask)
-
-    def step(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        past_key: Tensor,
-        past_value: Tensor,
-        ancestry: Tensor | None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """As in `Attention`."""
-        keys = torch.cat([past_key, self._split(key)], dim=2)
-        values = torch.cat([past_value, self._split(value)], dim=2)
-        return self._attend(query, keys, values, ancestry), keys, values
-
-    def cross(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None,
-        *,
-        dropout: float = 0.0,
-    ) -> Tensor:
-        """As in `Attention`."""
-        return self._attend(query, key, value, mask)
-
-    def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        scale = 1 / math.sqrt(key.shape[-1])
-        scores = (self._split(query) * scale) @ key.transpose(2, 3)  # [B, H, L, S]
-        weights = torch.softmax(scores if mask is None else scores + mask, dim=-1)
-        return join_heads(weights @ value)
-
-    def _split(self, x: Tensor) -> Tensor:
-        return split_heads(x, self.num_heads)
+        """As in `TorchAttention`; in the graph nothing is causal, and there is no dropout."""
+        scores = (query * (1 / math.sqrt(key.shape[-1]))) @ key.transpose(2, 3)  # [B, H, Q, S]
+        return torch.softmax(scores if mask is None else scores + mask, dim=-1) @ value

@@ -38,22 +38,21 @@ class Attention(Protocol):
         is_causal: bool = False,
         dropout: float = 0.0,
     ) -> Tensor:
-        """A sequence to itself: [B, L, D] each -> [B, L, D]; causal: each position to those before.
+        """Attention of all queries at once.
 
         A row whose mask shows nothing has no defined weights; callers keep one key visible.
-        """
-        ...
 
-    def cross(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None,
-        *,
-        dropout: float = 0.0,
-    ) -> Tensor:
-        """Query [B, Q, D] to key and value [B, H, S, E], projected once -> [B, Q, D]."""
+        Args:
+            query: [B, Q, D].
+            key: [B, S, D]; or [B, H, S, E], where it is used again and again.
+            value: likewise.
+            mask: as `mask` gives it; None shows everything.
+            is_causal: let query q see keys 0..q only; without a mask.
+            dropout: the rate, of the attention weights.
+
+        Returns:
+            [B, Q, D].
+        """
         ...
 
     def step(
@@ -130,7 +129,7 @@ class MultiHeadAttention(nn.Module):
         """[B, Q, D] to what `project_memory` gave -> [B, Q, D]."""
         weight, bias = self.in_proj.weight[: self.d_model], self.in_proj.bias[: self.d_model]
         query = F.linear(x, weight, bias)
-        context = attention.cross(query, key, value, mask, dropout=self._dropout)
+        context = attention.attend(query, key, value, mask, dropout=self._dropout)
         return self.out_proj(context)  # type: ignore[no-any-return]
 
     @property
@@ -163,20 +162,8 @@ class TorchAttention:
         dropout: float = 0.0,
     ) -> Tensor:
         """As in `Attention`."""
-        key, value = split_heads(key, self.num_heads), split_heads(value, self.num_heads)
-        return self._attend(query, key, value, mask, is_causal, dropout)
-
-    def cross(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None,
-        *,
-        dropout: float = 0.0,
-    ) -> Tensor:
-        """As in `Attention`."""
-        return self._attend(query, key, value, mask, False, dropout)
+        query, key, value = (split_heads(x, self.num_heads) for x in (query, key, value))
+        return join_heads(self.weigh(query, key, value, mask, is_causal, dropout))
 
     def step(
         self,
@@ -191,10 +178,9 @@ class TorchAttention:
         keys = torch.cat([past_key, split_heads(key, self.num_heads)], dim=2)
         values = torch.cat([past_value, split_heads(value, self.num_heads)], dim=2)
         query = split_heads(query, self.num_heads)
-        context = F.scaled_dot_product_attention(query, keys, values, ancestry)
-        return join_heads(context), keys, values
+        return join_heads(self.weigh(query, keys, values, ancestry, False, 0.0)), keys, values
 
-    def _attend(
+    def weigh(
         self,
         query: Tensor,
         key: Tensor,
@@ -203,12 +189,13 @@ class TorchAttention:
         is_causal: bool,
         dropout: float,
     ) -> Tensor:
-        query = split_heads(query, self.num_heads)
+        """The formula itself: query [B, H, Q, E], key and value [B, H, S, E] -> [B, H, Q, E].
+
+        A mask that is not boolean is added to what the softmax is taken of.
+        """
         if key.shape[2] <= self.explicit_length:
-            context = explicit_attention(query, key, value, mask, is_causal, dropout)
-        else:
-            context = F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal)
-        return join_heads(context)
+            return explicit_attention(query, key, value, mask, is_causal, dropout)
+        return F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal)
 
 
 def explicit_attention(
@@ -225,7 +212,8 @@ def explicit_attention(
         query: [B, H, Q, E].
         key: [B, H, K, E].
         value: likewise.
-        mask: bool, broadcast to [B, H, Q, K], True may be attended to; None means all.
+        mask: broadcast to [B, H, Q, K]; bool, True may be attended to, or a number that is added to
+            what the softmax is taken of; None means all.
         is_causal: let query q see keys 0..q only.
         dropout: rate, of the attention weights.
     """
@@ -242,12 +230,15 @@ def attention_weights(
         later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
         scores = scores.masked_fill(later, -math.inf)
     if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
+        is_bool = mask.dtype == torch.bool
+        scores = scores.masked_fill(~mask, -math.inf) if is_bool else scores + mask
     return scores.float().softmax(-1)
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
-    """[B, L, D] -> [B, H, L, E]."""
+    """[B, L, D] -> [B, H, L, E]; what is split already stays."""
+    if x.dim() == 4:
+        return x
     batch, length, width = x.shape
     return x.reshape(batch, length, num_heads, width // num_heads).transpose(1, 2)
 
