@@ -243,7 +243,8 @@ def test_of_equal_scores_the_lower_beam_wins(special, begin, step):
     logits = torch.full((1, 3, 8), -50.0)
     logits[0, [0, 1, 2], [7, 5, 4]] = 0.0  # each beam is sure of another token
     state = step(logits, state, constants)
-    assert state.parents.tolist() == [[0, 1, 2]]
+    own = torch.eye(3).log()  # each grew from the beam in its own place
+    assert torch.equal(state.ancestry, own)
     assert state.tokens.tolist() == [[7, 5, 4]]
 
 

@@ -19,18 +19,13 @@ def search_without_cache(model, source, mask, options, max_length, special):
     beam_size = options.beam_size
     memory = model.encode(source, mask).repeat_interleave(beam_size, 0)
     mask = mask.repeat_interleave(beam_size, 0)
-    target = state.tokens.reshape(-1, 1)
+    target = start = state.tokens.reshape(-1, 1)
     while not state.is_row_done.all():
         hidden = model.decode(target, memory, mask)[:, -1]
         logits = model.project(hidden).unflatten(0, (-1, beam_size))
         state = step(logits, extend_ancestry(state, constants), constants, special)
-        target = torch.cat(
-            [
-                target[(state.parents + constants.beam_offsets).flatten()],
-                state.tokens.reshape(-1, 1),
-            ],
-            1,
-        )
+        live = state.sequences.unflatten(0, (len(source), -1))[:, options.num_best :]
+        target = torch.cat([start, live.flatten(0, 1)], 1)
     return state
 
 

@@ -24,7 +24,7 @@ from transformer.export.signatures import VARYING_AXES, Signatures, Value
 
 OPSET = 20
 IR_VERSION = 10
-OUTPUTS = ("target", "scores", "lengths")
+OUTPUTS = ["target", "scores", "lengths"]
 # Begins the names of a subgraph's outputs, of which many are called as its inputs are.
 MADE = "made."
 
@@ -312,7 +312,7 @@ class _Assembly:
         return {**scope, **results}
 
     def _keep(self, value: ir.Value, prefix: str, local: list[ir.Value] | None) -> ir.Value:
-        """A tensor, once however many subgraphs hold it."""
+        """A tensor; a matrix once, however many subgraphs hold it."""
         array = value.const_value.numpy()  # type: ignore[union-attr]
         key = (array.dtype.str, array.shape, hashlib.sha256(array.tobytes()).digest())
         if key in self._kept:
@@ -339,6 +339,9 @@ def hoist(nodes: Block, carried: Sequence[ir.Value]) -> tuple[Block, Block]:
     varying = set(carried)
     hoisted, rest = Block(), Block()
     for node in nodes:
+        assert not any(a.type == ir.AttributeType.GRAPH for a in node.attributes.values()), (
+            "a subgraph may read what is carried"
+        )
         if varying.isdisjoint(node.inputs):
             hoisted.append(node)
         else:

@@ -33,7 +33,8 @@ class FusedAttention:
         is_causal: bool = False,
         dropout: float = 0.0,
     ) -> Tensor:
-        """As in `Attention`; in the graph nothing is causal, and without dropout."""
+        """As in `Attention`; in the graph nothing is causal, and there is no dropout."""
+        assert not is_causal, "this operator has no causal form here"
         return ops.symbolic(  # type: ignore[no-any-return]
             "com.microsoft::MultiHeadAttention",
             [query, key, value, None, mask],
@@ -83,5 +84,6 @@ class PortableAttention(TorchAttention):
         dropout: float,
     ) -> Tensor:
         """As in `TorchAttention`; in the graph nothing is causal, and there is no dropout."""
+        assert not is_causal, "this form has no causal mask"
         scores = (query * (1 / math.sqrt(key.shape[-1]))) @ key.transpose(2, 3)  # [B, H, Q, S]
         return torch.softmax(scores if mask is None else scores + mask, dim=-1) @ value

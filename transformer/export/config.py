@@ -10,7 +10,7 @@ from transformer.config import Section
 Precision = Literal["float32", "int8", "float16"]
 
 
-class Form(NamedTuple):
+class PrecisionForm(NamedTuple):
     """What a precision comes to in the translator's folder."""
 
     file: str
@@ -20,10 +20,10 @@ class Form(NamedTuple):
     prefers_cuda: bool
 
 
-FORMS: dict[Precision, Form] = {
-    "float32": Form("translator.onnx", "float32", False),
-    "int8": Form("translator.int8.onnx", "float32", False),
-    "float16": Form("translator.float16.onnx", "float16", True),
+FORMS: dict[Precision, PrecisionForm] = {
+    "float32": PrecisionForm("translator.onnx", "float32", False),
+    "int8": PrecisionForm("translator.int8.onnx", "float32", False),
+    "float16": PrecisionForm("translator.float16.onnx", "float16", True),
 }
 # What `auto` takes on each provider: the first of these that passed. float32 always has.
 PREFERRED: dict[str, tuple[Precision, ...]] = {

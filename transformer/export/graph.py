@@ -27,6 +27,7 @@ from transformer.export.quantization import Product, quantize, transpose_weights
 from transformer.export.shortlist.choose import Shortlist
 from transformer.export.shortlist.subgraph import LISTED, BatchShortlist
 from transformer.export.signatures import (
+    SIZES,
     Signatures,
     Value,
     alone,
@@ -43,7 +44,7 @@ from transformer.search.greedy import GreedyState
 from transformer.search.steps import Round, SourceRows
 from transformer.text.special_tokens import SpecialIds
 
-INPUTS = ["source", "max_length", "length_penalty", "patience", "beam_size", "num_best"]
+INPUTS = ["source", *(SIZES.get(name, name) for name in SearchInputs._fields)]
 ATTENTION: dict[str, type[FusedAttention] | type[PortableAttention]] = {
     "fused": FusedAttention,
     "portable": PortableAttention,
@@ -94,11 +95,11 @@ def build_graphs(
     exported: dict[tuple[torch.dtype, bool], Subgraphs] = {}
     for precision in precisions:
         dtype: torch.dtype = getattr(torch, FORMS[precision].dtype)
-        listed = shortlist if precision == "int8" else None
-        form = dtype, listed is not None
-        if form not in exported:
-            exported[form] = export_subgraphs(model, dtype, source_pad, special, attention, listed)
-        parts = exported[form]
+        used = shortlist if precision == "int8" else None
+        kind = dtype, used is not None
+        if kind not in exported:
+            exported[kind] = export_subgraphs(model, dtype, source_pad, special, attention, used)
+        parts = exported[kind]
         if precision == "int8":
             parts = quantize_subgraphs(parts, is_fused)
         graphs[precision] = Graph(
@@ -177,7 +178,7 @@ def export_subgraphs(
             Value("length_penalty", torch.float32, ()),
         ],
         signatures,
-        list(OUTPUTS),
+        OUTPUTS,
     )
     return Subgraphs(
         transpose_weights(begin),

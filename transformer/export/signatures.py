@@ -20,7 +20,9 @@ from transformer.search.beam import SearchConstants, SearchInputs, SearchResult,
 from transformer.search.greedy import GreedyState
 from transformer.search.steps import Round
 
-# An example for the exporter: no two axes alike, none of length 1, which it would take as fixed.
+# Inputs of the whole graph that are numbers where the search takes indices 0 1 2 ...
+SIZES = {"beams": "beam_size", "slots": "num_best"}
+# An example for the exporter: lengths that go together, none of 1, which it would take as fixed.
 EXAMPLE_SIZES = {"whole": 5, "vocabulary": 11, "batch": 3, "active": 2, "beams": 4, "slots": 2}
 EXAMPLE_SIZES |= {"source_length": 7, "pool": 18, "hypotheses": 12}
 EXAMPLE_SIZES |= {"num_steps": 6, "past": 24, "target_length": 3}
@@ -66,10 +68,9 @@ class Signatures:
     @property
     def inputs(self) -> list[Value]:
         """Of the whole graph: sizes as numbers, where the search takes indices."""
-        sizes = {"beams": "beam_size", "slots": "num_best"}
         values = [self.source, *declare(SearchInputs, "", self.form)]
         return [
-            Value(sizes[value.name], value.dtype, ()) if value.name in sizes else value
+            Value(SIZES[value.name], value.dtype, ()) if value.name in SIZES else value
             for value in values
         ]
 

@@ -114,6 +114,7 @@ class GreedyStep(nn.Module):
             self.model, cross, state, cache, self.special, shortlist
         )
         go_on = greedy.goes_on(state, max_length, self.special)
+        # A value of its own: no two outputs of a graph may be one.
         return go_on, state, cache, state.token + 0, logits
 
 

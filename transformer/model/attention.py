@@ -19,11 +19,6 @@ from torch.nn import functional as F
 class Attention(Protocol):
     """softmax(query keyᵀ / sqrt(E)) value for H heads (2017, section 3.2), without projections."""
 
-    @property
-    def num_heads(self) -> int:
-        """H."""
-        ...
-
     def mask(self, is_real: Tensor, dtype: torch.dtype) -> Tensor:
         """bool [B, S], True at real tokens -> the form that this backend's methods take."""
         ...
@@ -218,7 +213,7 @@ def explicit_attention(
         dropout: rate, of the attention weights.
     """
     weights = attention_weights(query, key, mask, is_causal)
-    return torch.nn.functional.dropout(weights, dropout).to(value.dtype) @ value
+    return F.dropout(weights, dropout).to(value.dtype) @ value
 
 
 def attention_weights(

@@ -62,7 +62,7 @@ class EncoderLayer(nn.Module):
         self.self_attention_residual = Residual(config)
         self.feed_forward_residual = Residual(config)
 
-    def forward(self, x: Tensor, mask: Tensor | None, attention: Attention) -> Tensor:
+    def forward(self, x: Tensor, attention: Attention, mask: Tensor | None) -> Tensor:
         """x [B, S, D], the backend's mask or None where all tokens are real -> [B, S, D]."""
         residual = self.self_attention_residual
         x = residual.after(x, self.self_attention(residual.before(x), attention, mask))
@@ -104,7 +104,7 @@ class DecoderLayer(nn.Module):
         attention: Attention,
         cross: LayerCross | None,
         past: LayerPast | None = None,
-    ) -> tuple[Tensor, LayerPast | None]:
+    ) -> tuple[Tensor, tuple[Tensor, Tensor] | None]:
         """All positions at once, or one new position of W beams.
 
         Args:
@@ -115,20 +115,21 @@ class DecoderLayer(nn.Module):
                 those before it.
 
         Returns:
-            The output, shaped as x, and the past with the new position.
+            The output, shaped as x, and keys and values with the new position.
         """
         residual = self.self_attention_residual
+        longer = None
         if past is None:
             output = self.self_attention(residual.before(x), attention, is_causal=True)
         else:
-            output, keys, values = self.self_attention.step(residual.before(x), attention, *past)
-            past = LayerPast(keys, values, past.ancestry)
+            output, key, value = self.self_attention.step(residual.before(x), attention, *past)
+            longer = key, value
         x = residual.after(x, output)
         if cross is not None:
             residual = self.cross_attention_residual
             x = residual.after(x, self.cross_attention.cross(residual.before(x), attention, *cross))
         residual = self.feed_forward_residual
-        return residual.after(x, self.feed_forward(residual.before(x))), past
+        return residual.after(x, self.feed_forward(residual.before(x))), longer
 
 
 def make_norm(config: ModelConfig) -> nn.Module:

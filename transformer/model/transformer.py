@@ -100,7 +100,7 @@ class Transformer(nn.Module):
         x = self.source_embedding(source)
         mask = self._mask(source_mask, x)
         for layer in self.encoder:
-            x = layer(x, mask, self.attention)
+            x = layer(x, self.attention, mask)
         return self.encoder_norm(x)  # type: ignore[no-any-return]
 
     def decode(
@@ -164,9 +164,9 @@ class Transformer(nn.Module):
         for index, layer in enumerate(self._decoder_layers()):
             past = LayerPast(cache.keys[index], cache.values[index], ancestry)
             source = LayerCross(cross.keys[index], cross.values[index], cross.mask)
-            x, past = layer(x, self.attention, source, past)
-            keys.append(past.key)
-            values.append(past.value)
+            x, (key, value) = layer(x, self.attention, source, past)
+            keys.append(key)
+            values.append(value)
         x = self.decoder_norm(x)
         logits = self.project(x) if shortlist is None else shortlist.logits(x)
         return logits, SelfCache(tuple(keys), tuple(values))

@@ -51,7 +51,10 @@ NUM_BANNED = 3
 
 
 class SearchInputs(NamedTuple):
-    """The options of a search, for a batch (`transformer.search.options.SearchOptions`)."""
+    """The options of a search, for a batch (`transformer.search.options.SearchOptions`).
+
+    `beams` are `beam_size` indices, `slots` are `num_best`.
+    """
 
     max_length: Annotated[Tensor, "int64 batch"]  # of each translation, end token included
     length_penalty: Annotated[Tensor, "float32"]  # 0 or more
@@ -78,7 +81,6 @@ class SearchState(NamedTuple):
 
     num_steps: Annotated[Tensor, "int64"]
     tokens: Annotated[Tensor, "int64 batch beams"]  # the latest one of each live hypothesis
-    parents: Annotated[Tensor, "int64 batch beams"]  # the beam that each grew from
     live_scores: Annotated[Tensor, "float32 batch beams"]  # sum of log p, best first; -inf: unused
     finished_scores: Annotated[Tensor, "float32 batch slots"]  # normalized, best first; -inf: free
     num_ended: Annotated[Tensor, "float32 batch"]  # hypotheses that have ended, kept or not
@@ -136,7 +138,6 @@ def init_state(
     state = SearchState(
         num_steps=torch.zeros_like(max_lengths[:0]).sum(),
         tokens=beams * 0 + zeros + special.bos_id,
-        parents=beams + zeros,
         live_scores=live_scores,
         finished_scores=torch.where(slots + zeros >= 0, -torch.inf, 0.0),
         num_ended=zeros.squeeze(1).float(),
@@ -200,6 +201,8 @@ def step(
     hypotheses = (parents + constants.beam_offsets).reshape(-1)
     num_ended = state.num_ended + (ended_scores > -torch.inf).float().sum(1)
     bounds = live_scores[:, 0] * constants.final_weights
+    # A rule that ends a sentence before its length does must leave its N slots full: `finish` gives
+    # free ones to hypotheses that were cut.
     is_greedy = constants.beams[:, -1] == 0  # [1]: the last beam is the first
     is_row_done = (
         state.is_row_done
@@ -211,7 +214,6 @@ def step(
     return SearchState(
         num_steps=length,
         tokens=tokens,
-        parents=parents,
         live_scores=live_scores,
         finished_scores=finished_scores,
         num_ended=num_ended,
@@ -277,7 +279,6 @@ def narrow(
     state = SearchState(
         num_steps=state.num_steps,
         tokens=state.tokens.index_select(0, rows),
-        parents=state.parents.index_select(0, rows),
         live_scores=state.live_scores.index_select(0, rows),
         finished_scores=state.finished_scores.index_select(0, rows),
         num_ended=state.num_ended.index_select(0, rows),

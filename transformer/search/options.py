@@ -20,13 +20,13 @@ class SearchConfig(Section):
     beam_size: int = Field(ge=1, le=100)
     # The exponent of the penalty (arXiv:1609.08144): 0 ranks by log-probability, 1 nearly by its
     # mean per token.
-    length_penalty: float = Field(ge=0)
+    length_penalty: float = Field(ge=0, allow_inf_nan=False)
     # A sentence is done after patience * beam_size ended hypotheses (Kasai et al. 2022,
     # arXiv:2204.05424); null: only when no live one can win. One beam needs none.
-    patience: float | None = Field(ge=1)
+    patience: float | None = Field(ge=1, allow_inf_nan=False)
     # A translation holds at most floor(factor * source tokens) + extra tokens, end tokens included
     # on both sides, and never more than model.max_positions.
-    max_length_factor: float = Field(ge=0)
+    max_length_factor: float = Field(ge=0, allow_inf_nan=False)
     max_length_extra: int = Field(ge=1)
 
     def options(self, max_positions: int, num_best: int = 1) -> "SearchOptions":
@@ -75,6 +75,12 @@ class SearchOptions:
             raise ValueError(
                 f"patience = {self.patience}: must be 1 or more, or inf to search to the end"
             )
+        if not (math.isfinite(self.max_length_factor) and self.max_length_factor >= 0):
+            raise ValueError(
+                f"max_length_factor = {self.max_length_factor}: must be finite, 0 or more"
+            )
+        if self.max_length_extra < 1:
+            raise ValueError(f"max_length_extra = {self.max_length_extra}: must be 1 or more")
 
     def check_vocabulary(self, target_vocab_size: int) -> None:
         """Refuses more beams than half the target vocabulary, among which a step chooses.
@@ -104,7 +110,7 @@ class SearchOptions:
         import numpy as np
 
         lengths = [len(ids) for ids in sources]
-        source = np.full((len(sources), max(1, *lengths, 1)), pad_id, dtype=np.int64)
+        source = np.full((len(sources), max([1, *lengths])), pad_id, dtype=np.int64)
         for row, ids in enumerate(sources):
             source[row, : len(ids)] = ids
         return {

@@ -102,27 +102,27 @@ def beam_step(
     return beam.step(logits, state, constants, special), cache, logits
 
 
-def end_round(active: Tensor, round: Round, special: SpecialIds) -> Round:
+def end_round(active: Tensor, last: Round, special: SpecialIds) -> Round:
     """Collects a round's answers and keeps the rows that aren't done: `active`, int64 [b]."""
-    found = beam.finish(round.state, round.constants, special)
-    answers = beam.collect(round.answers, round.batch_indices, found, special)
-    constants, state = beam.narrow(round.constants, round.state, active)
+    found = beam.finish(last.state, last.constants, special)
+    answers = beam.collect(last.answers, last.batch_indices, found, special)
+    constants, state = beam.narrow(last.constants, last.state, active)
 
-    def narrow(values: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def select(values: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return tuple(value.index_select(0, active) for value in values)
 
-    cross, token_mask = round.source
+    cross, token_mask = last.source
     mask = None if cross.mask is None else cross.mask.index_select(0, active)
     return Round(
         answers,
-        round.batch_indices.index_select(0, active),
+        last.batch_indices.index_select(0, active),
         constants,
         SourceRows(
-            CrossCache(mask, narrow(cross.keys), narrow(cross.values)),
+            CrossCache(mask, select(cross.keys), select(cross.values)),
             None if token_mask is None else token_mask.index_select(0, active),
         ),
         state,
-        SelfCache(narrow(round.cache.keys), narrow(round.cache.values)),
+        SelfCache(select(last.cache.keys), select(last.cache.values)),
     )
 
 

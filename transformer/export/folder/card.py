@@ -40,7 +40,7 @@ def make_card(
         max_source_tokens=model.config.max_positions,
         max_target_tokens=model.config.max_positions,
         interface=GraphInterface(
-            opset=OPSET, attention=config.attention, inputs=INPUTS, outputs=list(OUTPUTS)
+            opset=OPSET, attention=config.attention, inputs=INPUTS, outputs=OUTPUTS
         ),
         default_precision=dict(choose_defaults(verdicts)),
         graphs={
