@@ -76,7 +76,7 @@ def main(
     threads_tried = numbers(threads, "--threads")
     subject = load_subject(project, source, reference)
     for cell in cells:
-        options = replace(subject.search, beam_size=cell.beam_size)
+        options = replace(subject.options, beam_size=cell.beam_size)
         options.check_vocabulary(subject.info.target_vocab_size)
     work = plan_work(subject, sentences, sizes)
     if with_profile:
@@ -119,7 +119,7 @@ def _notes(
     device: str,
 ) -> list[str]:
     # What a reader of the table must know: model and test set, machine, what was measured.
-    search, lengths = subject.search, [len(ids) for ids in work.sources if ids]
+    options, lengths = subject.options, [len(ids) for ids in work.sources if ids]
     sizes = dict.fromkeys(cell.batch_size for cell in findings.cells)
     samples = {name: sum(map(len, plan)) for name, plan in work.plans.items()}
     versions = dict.fromkeys(
@@ -140,7 +140,7 @@ def _notes(
         "over the test set; bold is a contender's best setting. "
         f"{f'The slow ones ({slow}) translate some of them: {parts}. ' if slow else ''}"
         f"BLEU is that of the whole test set at batch {ALL_BATCH_SIZE}; length penalty "
-        f"{search.length_penalty:g}, patience {search.patience:g} (CTranslate2: its 1).",
+        f"{options.length_penalty:g}, patience {options.patience:g} (CTranslate2: its 1).",
         *findings.others_note(),
         "CUDA is not measured." if device == "cpu" else f"{describe_gpu()}.",
     ]

@@ -140,7 +140,7 @@ def load(
     )
     seconds = time.perf_counter() - started
     engine = CTranslate2Engine(
-        translator, work.search["length_penalty"], num_workers, uses_shortlist
+        translator, work.options["length_penalty"], num_workers, uses_shortlist
     )
     return Loaded(engine, seconds, ctranslate2.__version__)
 

@@ -4,34 +4,41 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from benchmarks.decoding.work import Loaded, Work
 from transformer.text.special_tokens import SpecialIds
 
-if TYPE_CHECKING:
-    from transformer.search.options import SearchOptions
-
 Device = Literal["cpu", "cuda"]
-Ids = Sequence[list[int]]
+
+
+class Batch(NamedTuple):
+    """Ids of a batch, and the most target tokens of each sentence."""
+
+    sources: Sequence[list[int]]
+    max_lengths: Sequence[int]
 
 
 class _Engine:
-    """What our engines share: they take lists of ids, and pad and bound them themselves."""
+    """What our engines share: they take lists of ids, and pad them themselves."""
 
     def __init__(self, work: Work) -> None:
-        self.source_pad = work.source_pad
-        self._search = work.search
+        self.work = work
+        self.special = SpecialIds(*work.special)
 
-    def prepare(self, sources: Sequence[list[int]], max_lengths: Sequence[int]) -> Ids:
+    def prepare(self, sources: Sequence[list[int]], max_lengths: Sequence[int]) -> Batch:
         """The batch as it is."""
-        return sources
+        return Batch(sources, max_lengths)
 
-    def _options(self, beam_size: int) -> "SearchOptions":
-        # Imported in the warm-up, so that pydantic counts neither as loading nor as speed.
-        from transformer.search.options import SearchOptions
-
-        return SearchOptions(**self._search | {"beam_size": beam_size})
+    def _pad(self, sources: Sequence[list[int]]) -> npt.NDArray[np.int64]:
+        shape = len(sources), max(map(len, sources))
+        padded = np.full(shape, self.work.source_pad, dtype=np.int64)
+        for row, ids in enumerate(sources):
+            padded[row, : len(ids)] = ids
+        return padded
 
 
 class OnnxEngine(_Engine):
@@ -39,7 +46,7 @@ class OnnxEngine(_Engine):
 
     Args:
         session: of the graph; runs of it may overlap.
-        work: for the source's padding and the options of the search.
+        work: for the special tokens and the options of the search.
         num_workers: equal shares of a batch that are translated side by side.
     """
 
@@ -49,16 +56,28 @@ class OnnxEngine(_Engine):
         self.num_workers = num_workers
         self._pool = ThreadPoolExecutor(num_workers)
 
-    def run(self, batch: Ids, beam_size: int) -> list[list[Any]]:
+    def run(self, batch: Batch, beam_size: int) -> list[list[Any]]:
         """The graph's outputs (target, scores, lengths) for each share of the batch."""
         if self.num_workers == 1:
             return [self._run(batch, beam_size)]
-        size = -(-len(batch) // self.num_workers)
-        shares = [batch[start : start + size] for start in range(0, len(batch), size)]
+        size = -(-len(batch.sources) // self.num_workers)
+        shares = [
+            Batch(batch.sources[start : start + size], batch.max_lengths[start : start + size])
+            for start in range(0, len(batch.sources), size)
+        ]
         return list(self._pool.map(lambda share: self._run(share, beam_size), shares))
 
-    def _run(self, batch: Ids, beam_size: int) -> list[Any]:
-        inputs = self._options(beam_size).graph_inputs(batch, self.source_pad)
+    def _run(self, batch: Batch, beam_size: int) -> list[Any]:
+        # As `SearchOptions.graph_inputs` makes them; importing that would count as loading.
+        options = self.work.options
+        inputs = {
+            "source": self._pad(batch.sources),
+            "max_length": np.array(batch.max_lengths, dtype=np.int64),
+            "length_penalty": np.array(options["length_penalty"], dtype=np.float32),
+            "patience": np.array(options["patience"], dtype=np.float32),
+            "beam_size": np.array(beam_size, dtype=np.int64),
+            "num_best": np.array(1, dtype=np.int64),
+        }
         return list(self.session.run(None, inputs))
 
     def read(self, result: list[list[Any]]) -> list[list[int]]:
@@ -75,49 +94,45 @@ class TorchEngine(_Engine):
 
     Args:
         model: in evaluation mode, on the device.
-        special: of the target vocabulary.
-        work: for the source's padding and the options of the search.
+        work: for the special tokens and the options of the search.
         device: of the model.
         is_tutorial: whether it decodes as tutorials do.
     """
 
-    def __init__(
-        self, model: Any, special: SpecialIds, work: Work, device: Device, is_tutorial: bool = False
-    ) -> None:
+    def __init__(self, model: Any, work: Work, device: Device, is_tutorial: bool = False) -> None:
         super().__init__(work)
         self.model = model
-        self.special = special
         self.device = device
         self.is_tutorial = is_tutorial
 
-    def run(self, batch: Ids, beam_size: int) -> Any:
+    def run(self, batch: Batch, beam_size: int) -> Any:
         """The best hypotheses, int64 [B, T]."""
         import torch
 
         from benchmarks.decoding.tutorial import beam_search, greedy
         from transformer.search.decode import search
+        from transformer.search.options import SearchOptions
 
-        options, special = self._options(beam_size), self.special
-        inputs = options.graph_inputs(batch, self.source_pad)
-        source, max_lengths = (
-            torch.from_numpy(inputs[name]).to(self.device) for name in ("source", "max_length")
-        )
-        lengths = torch.tensor([len(ids) for ids in batch], device=self.device)
+        options = SearchOptions(**self.work.options | {"beam_size": beam_size})
+        source = torch.from_numpy(self._pad(batch.sources)).to(self.device)
+        lengths = torch.tensor([len(ids) for ids in batch.sources], device=self.device)
         mask = torch.arange(source.shape[1], device=self.device) < lengths.unsqueeze(1)
-        if not self.is_tutorial:
-            found = search(self.model, source, mask, options, special, max_lengths)
+        max_lengths = torch.tensor(batch.max_lengths, device=self.device)
+        if self.is_tutorial and beam_size == 1:
+            return greedy(self.model, source, mask, max_lengths, self.special).cpu()
+        if self.is_tutorial:
+            return beam_search(
+                self.model,
+                source,
+                mask,
+                max_lengths,
+                self.special,
+                beam_size=beam_size,
+                length_penalty=options.length_penalty,
+            ).cpu()
+        with torch.inference_mode():
+            found = search(self.model, source, mask, options, self.special, max_lengths)
             return found.target[:, 0].cpu()
-        if beam_size == 1:
-            return greedy(self.model, source, mask, max_lengths, special).cpu()
-        return beam_search(
-            self.model,
-            source,
-            mask,
-            max_lengths,
-            special,
-            beam_size=beam_size,
-            length_penalty=options.length_penalty,
-        ).cpu()
 
     def read(self, result: Any) -> list[list[int]]:
         """Ids up to the padding."""
@@ -147,7 +162,6 @@ def load_torch(
 
     torch.set_num_threads(num_threads)
     started = time.perf_counter()
-    model, info = load_checkpoint(Path(path).parent, device)
+    model, _ = load_checkpoint(Path(path).parent, device)
     seconds = time.perf_counter() - started
-    engine = TorchEngine(model, info.target, work, device, is_tutorial)
-    return Loaded(engine, seconds, str(torch.__version__))
+    return Loaded(TorchEngine(model, work, device, is_tutorial), seconds, str(torch.__version__))

@@ -4,13 +4,13 @@ import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from benchmarks.decoding.work import Work
 from pipeline.params import load_section, load_sections
 from pipeline.paths import CHECKPOINT, CLEAN, IDS, PARAMS, RAW, TOKENIZER, TRANSLATOR
 from transformer.evaluation.config import EvaluateConfig
-from transformer.export.config import FORMS, ExportConfig, Precision
+from transformer.export.config import ExportConfig
 from transformer.export.shortlist.choose import Shortlist, make_shortlist
 from transformer.model.checkpoint import CheckpointInfo, load_with_tokenizers
 from transformer.model.transformer import Transformer
@@ -20,6 +20,12 @@ from transformer.text.heldout import encode_sources, read_heldout
 from transformer.text.ids import load_ids
 from transformer.text.normalize import normalize
 from transformer.text.tokenizer import Tokenizer
+
+GRAPHS = {
+    "float32": "translator.onnx",
+    "int8": "translator.int8.onnx",
+    "float16": "translator.float16.onnx",
+}
 
 # Slow contenders translate one batch of so many, but so many batches at least.
 FEW_SHARE = 5
@@ -39,7 +45,8 @@ class Subject:
     model: Transformer
     info: CheckpointInfo
     target_tokenizer: Tokenizer
-    search: SearchOptions
+    source_pad: int
+    options: SearchOptions
     bleu_tokenizer: str
     sources: list[str]  # normalised
     references: list[str]  # raw
@@ -48,8 +55,8 @@ class Subject:
 
 
 def graph_file(project: Path, precision: str) -> Path:
-    """The graph of a project's translator in a precision of `FORMS`; it need not exist."""
-    return project / TRANSLATOR / FORMS[cast(Precision, precision)].file
+    """The graph of a project's translator in a precision of `GRAPHS`; it need not exist."""
+    return project / TRANSLATOR / GRAPHS[precision]
 
 
 def load_subject(project: Path, source: Path | None, reference: Path | None) -> Subject:
@@ -89,6 +96,7 @@ def load_subject(project: Path, source: Path | None, reference: Path | None) -> 
     ids, _ = encode_sources(tokenizers.source, sources, info.model.max_positions)
     if not any(ids):
         raise ValueError("the test set has no text to translate; give --source and --reference")
+    target = tokenizers.target
     shortlist = None
     if export.shortlist is not None and (project / IDS).is_dir():
         shortlist = make_shortlist(
@@ -102,8 +110,9 @@ def load_subject(project: Path, source: Path | None, reference: Path | None) -> 
     return Subject(
         model=model,
         info=info,
-        target_tokenizer=tokenizers.target,
-        search=search.options(info.model.max_positions),
+        target_tokenizer=target,
+        source_pad=tokenizers.source.pad_id,
+        options=search.options(info.model.max_positions),
         bleu_tokenizer=evaluate.bleu_tokenizer,
         sources=sources,
         references=references,
@@ -123,9 +132,10 @@ def plan_work(subject: Subject, num_sentences: int, batch_sizes: Sequence[int]) 
         for is_slow, chosen in ((False, batches), (True, few(batches))):
             # In any order but that of lengths, so that a measurement left off is not of long ones.
             plans[plan_name(size, is_slow)] = random.Random(size).sample(chosen, len(chosen))
-    search, source_pad = subject.search, subject.info.source.pad_id
-    limits = [search.max_length(length) for length in lengths]
-    return Work(source_pad, subject.ids, limits, asdict(search), plans)
+    options = subject.options
+    limits = [options.max_length(length) for length in lengths]
+    special = list(subject.info.target)
+    return Work(subject.source_pad, special, asdict(options), subject.ids, limits, plans)
 
 
 def plan_name(batch_size: int, is_slow: bool = False) -> str:

@@ -29,7 +29,7 @@ def greedy(
         source: int64 [B, S].
         source_mask: bool [B, S], True at real tokens.
         max_lengths: int64 [B], the most tokens of each translation, end token included.
-        special: of the target vocabulary.
+        special: marks of the target vocabulary.
 
     Returns:
         int64 [B, T], end token included, then padding.

@@ -26,11 +26,13 @@ class Work:
     """What all workers of a run translate. Ids end with the end token; lengths count it."""
 
     source_pad: int
+    # Fields of the target's `SpecialIds`.
+    special: list[int]
+    # Fields of `SearchOptions`; its number of beams is each request's.
+    options: dict[str, Any]
     sources: list[list[int]]
     # The most target tokens of each sentence.
     max_lengths: list[int]
-    # Fields of `transformer.search.options.SearchOptions`; each request names its own beam size.
-    search: dict[str, Any]
     # By name: indices of sentences, batch by batch.
     plans: dict[str, list[list[int]]]
 

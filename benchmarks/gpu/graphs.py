@@ -71,7 +71,7 @@ def _open(setting: Setting, subject: Subject, work: Work, name: str) -> OnnxEngi
     if name == "pytorch":
         # float32 is float32 here: what the graphs are held against.
         torch.set_float32_matmul_precision("highest")
-        return TorchEngine(subject.model.to(setting.device), subject.info.target, work, device)
+        return TorchEngine(subject.model.to(setting.device), work, device)
     session, provider = open_session(_graph(setting, name), device, None, GRAPHS[name][1])
     assert provider == device
     return OnnxEngine(session, work)

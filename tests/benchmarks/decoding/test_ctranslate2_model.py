@@ -10,7 +10,6 @@ from torch.nn import functional as F
 from benchmarks.decoding.ctranslate2_engine import CTranslate2Engine, set_variable
 from benchmarks.decoding.ctranslate2_model import layout, shape, write_mapping
 from transformer.export.shortlist.choose import Shortlist
-from transformer.model.attention import join_heads
 
 
 def test_every_weight_of_ours_is_laid_out(make_model):
@@ -30,8 +29,10 @@ def test_cross_attention_is_cut_into_queries_and_keys_with_values(make_model):
         name = f"decoder/layer_0/attention/linear_{index}"
         return F.linear(x, arrays[f"{name}/weight"], arrays[f"{name}/bias"])
 
-    query = F.linear(x, cross.in_proj.weight[:16], cross.in_proj.bias[:16])
-    key, value = (join_heads(part) for part in cross.project_memory(x, 2))
+    query = cross.in_proj(x).chunk(3, dim=-1)[0]
+    key, value = (
+        part.transpose(1, 2).flatten(2) for part in cross.project_memory(x, model.config.num_heads)
+    )
     torch.testing.assert_close(apply(0), query)
     torch.testing.assert_close(apply(1), torch.cat([key, value], dim=-1))
     torch.testing.assert_close(apply(2), cross.out_proj(x))

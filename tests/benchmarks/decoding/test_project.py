@@ -18,7 +18,7 @@ from benchmarks.decoding.project import (
 )
 from benchmarks.harness.environment import UnavailableError
 from benchmarks.harness.rounds import Variant
-from transformer.search.options import SearchConfig, SearchOptions
+from transformer.search.options import SearchConfig
 
 SEARCH = SearchConfig(
     beam_size=4, length_penalty=0.8, patience=2.0, max_length_factor=2.0, max_length_extra=1
@@ -26,8 +26,8 @@ SEARCH = SearchConfig(
 
 
 def make_subject(ids):
-    info = SimpleNamespace(source=SimpleNamespace(pad_id=0))
-    return SimpleNamespace(ids=ids, search=SEARCH.options(9), info=info)
+    info = SimpleNamespace(target=(0, 1, 2, 3))
+    return SimpleNamespace(source_pad=0, ids=ids, options=SEARCH.options(9), info=info)
 
 
 def test_empty_sentences_are_left_to_nobody():
@@ -38,7 +38,7 @@ def test_empty_sentences_are_left_to_nobody():
         "1 few": [[0], [2]],
     }
     assert work.max_lengths == [5, 1, 9]
-    assert SearchOptions(**work.search) == SEARCH.options(9)
+    assert (work.options["length_penalty"], work.options["patience"]) == (0.8, 2.0)
 
 
 def test_all_batch_sizes_hold_the_same_sentences():

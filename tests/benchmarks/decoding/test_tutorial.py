@@ -15,22 +15,16 @@ LIMITS = torch.tensor([12, 6, 9, 3])
 
 
 def ours(model, special, max_lengths, beam_size, length_penalty):
-    found = search(
-        model,
-        SOURCE,
-        MASK,
-        SearchOptions(
-            beam_size=beam_size,
-            num_best=1,
-            length_penalty=length_penalty,
-            patience=math.inf,
-            max_length_factor=1.0,
-            max_length_extra=1,
-            max_positions=24,
-        ),
-        special,
-        max_lengths,
+    options = SearchOptions(
+        beam_size=beam_size,
+        num_best=1,
+        length_penalty=length_penalty,
+        patience=math.inf,
+        max_length_factor=1.0,
+        max_length_extra=1,
+        max_positions=24,
     )
+    found = search(model, SOURCE, MASK, options, special, max_lengths)
     return read(found.target[:, 0])
 
 

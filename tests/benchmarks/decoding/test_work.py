@@ -1,26 +1,19 @@
 """What workers measure and answer."""
 
-import math
 from dataclasses import asdict
 from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from benchmarks.decoding.engines import OnnxEngine
+from benchmarks.decoding.engines import Batch, OnnxEngine
 from benchmarks.decoding.work import MAX_SECONDS, MIN_SECONDS, Work, measure, translate
 from transformer.search.options import SearchOptions
 
-SEARCH = SearchOptions(
-    beam_size=4,
-    num_best=1,
-    length_penalty=1.0,
-    patience=math.inf,
-    max_length_factor=1.0,
-    max_length_extra=2,
-    max_positions=9,
-)
-WORK = Work(0, [[5, 3], [6, 7, 3], [8, 3]], [4, 5, 4], asdict(SEARCH), {"2": [[1, 0], [2]]})
+OPTIONS = {"length_penalty": 1.0, "patience": 2.0}
+SOURCES = [[5, 3], [6, 7, 3], [8, 3]]
+WORK = Work(0, [0, 1, 2, 3], OPTIONS, SOURCES, [4, 5, 4], {"2": [[1, 0], [2]]})
 
 
 class CopyingEngine:
@@ -85,3 +78,17 @@ def test_the_graph_gets_shares_of_a_batch(num_workers, shapes):
     batch = engine.prepare(WORK.sources, WORK.max_lengths)
     assert engine.read(engine.run(batch, 1)) == WORK.sources
     assert sorted(session.shapes, key=np.prod, reverse=True) == shapes
+
+
+def test_the_graph_gets_what_the_options_of_a_search_give():
+    options = SearchOptions(4, 1, 0.8, 2.0, 1.5, 2, 9)
+    limits = [options.max_length(len(ids)) for ids in SOURCES]
+    work = Work(0, [0, 1, 2, 3], asdict(options), SOURCES, limits, {})
+    given = {}
+    session = SimpleNamespace(run=lambda names, inputs: given.update(inputs) or [])
+    OnnxEngine(session, work).run(Batch(SOURCES, limits), 4)
+    wanted = options.graph_inputs(SOURCES, pad_id=0)
+    assert given.keys() == wanted.keys()
+    for name, value in wanted.items():
+        np.testing.assert_array_equal(given[name], value)
+        assert given[name].dtype == value.dtype
