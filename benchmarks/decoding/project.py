@@ -4,13 +4,13 @@ import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from benchmarks.decoding.work import Work
 from pipeline.params import load_section, load_sections
 from pipeline.paths import CHECKPOINT, CLEAN, IDS, PARAMS, RAW, TOKENIZER, TRANSLATOR
 from transformer.evaluation.config import EvaluateConfig
-from transformer.export.config import ExportConfig
+from transformer.export.config import FORMS, ExportConfig, Precision
 from transformer.export.shortlist.choose import Shortlist, make_shortlist
 from transformer.model.checkpoint import CheckpointInfo, load_with_tokenizers
 from transformer.model.transformer import Transformer
@@ -20,12 +20,6 @@ from transformer.text.heldout import encode_sources, read_heldout
 from transformer.text.ids import load_ids
 from transformer.text.normalize import normalize
 from transformer.text.tokenizer import Tokenizer
-
-GRAPHS = {
-    "float32": "translator.onnx",
-    "int8": "translator.int8.onnx",
-    "float16": "translator.float16.onnx",
-}
 
 # Slow contenders translate one batch of so many, but so many batches at least.
 FEW_SHARE = 5
@@ -55,8 +49,8 @@ class Subject:
 
 
 def graph_file(project: Path, precision: str) -> Path:
-    """The graph of a project's translator in a precision of `GRAPHS`; it need not exist."""
-    return project / TRANSLATOR / GRAPHS[precision]
+    """The graph of a project's translator in a precision of `FORMS`; it need not exist."""
+    return project / TRANSLATOR / FORMS[cast(Precision, precision)].file
 
 
 def load_subject(project: Path, source: Path | None, reference: Path | None) -> Subject:

@@ -22,7 +22,7 @@ def test_synthetic_sentences_are_as_long_as_news(subject):
     assert np.corrcoef(np.log(source), np.log(target))[0, 1] == pytest.approx(0.96, abs=0.02)
 
 
-def test_synthetic_ids_have_end_marks_and_no_other_marks(subject):
+def test_synthetic_ids_have_end_tokens_and_no_other_special_ones(subject):
     train = subject.ids.train
     for index in range(100):
         *ids, end = train.target(index).tolist()
