@@ -27,6 +27,8 @@ ROWS = [
 ]
 LIMITS = [12, 3, 9, 1, 7, 20, 24]
 MAX_POSITIONS = 24
+# The quick tests hold the form that is exported by default.
+ATTENTION = ["fused", pytest.param("portable", marks=pytest.mark.slow)]
 
 
 def copied_rows():
@@ -65,7 +67,7 @@ def assert_same(found, expected):
             np.testing.assert_array_equal(left, right)
 
 
-@pytest.mark.parametrize("attention", ["fused", "portable"])
+@pytest.mark.parametrize("attention", ATTENTION)
 @pytest.mark.parametrize("beam_size", range(1, 6))
 def test_graph_translates_as_pytorch(request, model, attention, beam_size, by_graph, by_pytorch):
     session = request.getfixturevalue(attention)
@@ -81,6 +83,7 @@ def test_graph_translates_as_pytorch(request, model, attention, beam_size, by_gr
             assert_same(by_graph(session, **settings), by_pytorch(model, **settings))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_trained_model_of_another_shape_translates_as_pytorch(
     shared_model, shared, beam_size, by_graph, by_pytorch
@@ -93,7 +96,8 @@ def test_trained_model_of_another_shape_translates_as_pytorch(
     assert np.mean(copied) > 0.8
 
 
-@pytest.mark.parametrize("attention", ["fused", "portable"])
+@pytest.mark.slow
+@pytest.mark.parametrize("attention", ATTENTION)
 def test_a_norm_by_the_unbiased_deviation_translates_as_pytorch(
     model_maker, opener, attention, by_graph, by_pytorch
 ):
@@ -114,6 +118,7 @@ def test_beams_beyond_the_vocabulary_work(model, fused, by_graph, by_pytorch):
     assert_same(by_graph(fused, **settings), by_pytorch(model, **settings))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_half_precision_translates_as_pytorch(
     shared_model, shared_graphs, opener, beam_size, by_graph, by_pytorch
@@ -139,7 +144,7 @@ def test_a_row_that_outlives_all_others_is_answered_as_alone(fused, by_graph):
         np.testing.assert_array_equal(together[2][row], lengths[0])
 
 
-@pytest.mark.parametrize("attention", ["fused", "portable"])
+@pytest.mark.parametrize("attention", ATTENTION)
 @pytest.mark.parametrize("beam_size", [1, 4])  # one row with one beam takes the greedy loop
 def test_batch_equals_one_by_one(request, attention, beam_size, by_graph):
     session = request.getfixturevalue(attention)
@@ -173,6 +178,7 @@ def test_interface_is_as_documented(fused_graph):
     assert names == ["translator", "beam", "round", "step", "greedy", "greedy_step"]
 
 
+@pytest.mark.slow
 def test_portable_form_has_standard_operators_only(portable_graph, portable_graphs):
     assert [(one.domain, one.version) for one in portable_graph.model.opset_import] == [("", 20)]
     for built in portable_graphs.values():
@@ -199,9 +205,9 @@ def test_names_are_used_once(fused_graphs):
         assert len(every) == len(set(every))
 
 
-def test_a_step_reads_its_weights_from_the_graph_around_it(shared_graphs):
+def test_a_step_reads_its_weights_from_the_graph_around_it(fused_graphs):
     """Only from there does onnxruntime pack them ahead of time."""
-    for built in shared_graphs.values():
+    for built in fused_graphs.values():
         _, _, around, step, greedy, greedy_step = graphs_within(built.model.graph)
         for outer, inner in ((around, step), (greedy, greedy_step)):
             assert not inner.initializer
@@ -220,6 +226,7 @@ def test_what_no_step_changes_is_computed_before_them(fused_graph):
             carried.update(node.output)
 
 
+@pytest.mark.slow
 def test_weights_are_stored_once(shared_model, shared_graph, model, fused_graph):
     for one, graph in ((shared_model, shared_graph), (model, fused_graph)):
         buffers = sum(buffer.numel() for buffer in one.buffers())
@@ -236,6 +243,7 @@ def test_bytes_hold_no_paths(fused_graph):
     assert str(Path.cwd()).encode() not in content
 
 
+@pytest.mark.slow
 def test_another_process_in_another_folder_writes_the_same_bytes(
     tmp_path, model, fused_graphs, monkeypatch
 ):

@@ -96,6 +96,7 @@ def by_graph(opener, make_options):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_the_whole_graph_translates_alike_in_both_forms(
     fused_graphs, portable_graphs, by_graph, beam_size
@@ -110,6 +111,7 @@ def test_the_whole_graph_translates_alike_in_both_forms(
     np.testing.assert_allclose(answers[0][1], answers[1][1], atol=1e-2)
 
 
+@pytest.mark.slow
 def test_a_trained_model_keeps_its_answers_in_a_third_of_the_bytes(shared_graphs, by_graph):
     random = np.random.default_rng(1)
     rows = [[*random.integers(4, 20, 5).tolist(), 3] for _ in range(50)]

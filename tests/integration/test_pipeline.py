@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def stages_run(printed: str) -> list[str]:
     return re.findall(r"Running stage '(\w+)'", printed)

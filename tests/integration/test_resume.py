@@ -57,6 +57,7 @@ def newest_step(clone) -> int:
     return max(int(name[5:14]) for name in states(clone))
 
 
+@pytest.mark.slow
 def test_repro_after_a_kill_goes_on_by_itself_to_the_same_lock(prepared):
     from mlflow.tracking import MlflowClient
 

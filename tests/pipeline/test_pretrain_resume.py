@@ -18,6 +18,7 @@ def pretrained(project):
     return {path.name: sha256_file(path) for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_killed_and_stopped_it_ends_as_if_it_ran_through(make_project, make_pretrain):
     train = {"batch_tokens": 256, "max_steps": 300, "log_every_steps": 1, "num_threads": 1}
     train |= {

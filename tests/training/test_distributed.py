@@ -227,6 +227,7 @@ def test_two_processes_that_were_stopped_end_as_if_they_ran_through(outcomes):
     assert_equal(outcomes["resumed"][0], outcomes["whole"][0])
 
 
+@pytest.mark.slow
 def test_three_processes_that_were_stopped_end_as_if_they_ran_through(make_job, tmp_path):
     """From three on, the order of a sum depends on where in its buffer a gradient lies."""
     jobs = [

@@ -112,6 +112,7 @@ def test_all_forms_compiled_learn_what_none_learns_eagerly(train_config, plain_m
         torch.testing.assert_close(model_weights(compiled)[name], value, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plain_loss", [False, True])
 def test_nothing_is_compiled_once_training_has_warmed_up(
     train_config, model_config, copy_ids, monkeypatch, plain_loss

@@ -104,6 +104,7 @@ def test_logits_are_of_the_tokens_that_are_told(shortlist, listed, opener, by_gr
     assert logits.shape[3] == len(words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attention", ["fused", "portable"])
 def test_int8_alone_has_a_short_list(shared_model, opener, by_graph, attention):
     """A model that copies, with lists of its words: int8 still copies; float32 is as without."""

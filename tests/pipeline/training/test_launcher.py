@@ -177,6 +177,7 @@ def test_the_line_for_slurm_does_the_same(short, whole_of_two):
     assert tasks.outcome() == whole_of_two.outcome()
 
 
+@pytest.mark.slow
 def test_term_to_the_launcher_saves_once_and_another_number_of_processes_goes_on(
     short, whole_of_two
 ):
@@ -262,6 +263,7 @@ def test_a_second_ctrl_c_ends_every_rank_at_once(long, tmp_path):
     assert not any(map(is_running, ranks))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "by", [signal.SIGKILL, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)]
 )

@@ -28,6 +28,7 @@ from transformer.training.interruption import TrainingStopped
 from transformer.training.state import SavedState
 
 
+@pytest.mark.slow
 def test_term_and_interrupt_save_and_leave_and_the_same_command_goes_on(project, whole):
     stopped_at = 0
     for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
