@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from transformer.search.beam import extend_ancestry, init_state, step
-from transformer.search.decode import make_inputs, search
+from transformer.search.beam import extend_ancestry, init_state, make_inputs, step
+from transformer.search.decode import search
 from transformer.search.options import SearchConfig
 from transformer.search.steps import visible
 

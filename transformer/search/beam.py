@@ -44,6 +44,7 @@ import torch
 from torch import Tensor
 
 from transformer.model.embedding import look_up
+from transformer.search.options import SearchOptions
 from transformer.text.special_tokens import SpecialIds
 
 # Padding, start and end token: never among the continuations of a hypothesis.
@@ -94,11 +95,21 @@ class SearchState(NamedTuple):
 class SearchResult(NamedTuple):
     """Translations, best first; a slot that no hypothesis fills has length 0 and score -inf."""
 
-    target: Annotated[
-        Tensor, "int64 whole slots target_length"
-    ]  # no start token, padded at the end
+    target: Annotated[Tensor, "int64 whole slots target_length"]  # no start token, then padding
     scores: Annotated[Tensor, "float32 whole slots"]  # normalized log-probability
     lengths: Annotated[Tensor, "int64 whole slots"]  # tokens, end token included
+
+
+def make_inputs(options: SearchOptions, max_lengths: Tensor) -> SearchInputs:
+    """The options as tensors, where `max_lengths`, int64 [B], is."""
+    device = max_lengths.device
+    return SearchInputs(
+        max_lengths,
+        torch.tensor(options.length_penalty, dtype=torch.float32, device=device),
+        torch.tensor(options.patience, dtype=torch.float32, device=device),
+        torch.arange(options.beam_size, device=device),
+        torch.arange(options.num_best, device=device),
+    )
 
 
 def init_state(

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from transformer.model.transformer import CrossCache, SelfCache, Transformer
 from transformer.search import beam, greedy, steps
-from transformer.search.beam import SearchInputs, SearchResult
+from transformer.search.beam import SearchResult
 from transformer.search.options import SearchOptions
 from transformer.search.steps import Round, SourceRows
 from transformer.text.special_tokens import SpecialIds
@@ -52,7 +52,7 @@ def search(
             f"{model.config.max_positions}; ask for less"
         )
     has_source, cross, cache = steps.encode(model, source, source_mask)
-    inputs = make_inputs(options, max_lengths)
+    inputs = beam.make_inputs(options, max_lengths)
     if len(source) == options.beam_size == 1:
         limit = max_lengths * has_source
         return _search_greedily(model, cross, cache, limit, inputs.length_penalty, special)
@@ -66,18 +66,6 @@ def search(
         round = steps.end_round(active, round, special)
     answers = round.answers
     return answers._replace(target=answers.target[:, :, : int(answers.lengths.max())])
-
-
-def make_inputs(options: SearchOptions, max_lengths: Tensor) -> SearchInputs:
-    """The options as tensors, where `max_lengths`, int64 [B], is."""
-    device = max_lengths.device
-    return SearchInputs(
-        max_lengths,
-        torch.tensor(options.length_penalty, dtype=torch.float32, device=device),
-        torch.tensor(options.patience, dtype=torch.float32, device=device),
-        torch.arange(options.beam_size, device=device),
-        torch.arange(options.num_best, device=device),
-    )
 
 
 def _search_greedily(

@@ -5,8 +5,7 @@ from torch import Tensor
 
 from transformer.model.transformer import Transformer
 from transformer.search import steps
-from transformer.search.beam import SearchConstants, SearchState, length_weight
-from transformer.search.decode import make_inputs
+from transformer.search.beam import SearchConstants, SearchState, length_weight, make_inputs
 from transformer.search.options import SearchOptions
 from transformer.search.steps import SourceRows
 from transformer.text.special_tokens import SpecialIds
