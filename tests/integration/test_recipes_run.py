@@ -125,7 +125,7 @@ def run_stages(names: list[str]) -> None:
     from importlib import import_module
 
     for name in names:
-        getattr(import_module(f"pipeline.{name}"), name)()
+        getattr(import_module(f"pipeline.stages.{name}"), name)()
 
 
 def test_each_recipe_has_its_small_form():

@@ -80,7 +80,7 @@ def test_a_narrow_residual_changes_hidden_states_by_its_rounding_alone(
         use_variants(model, variants, torch.bfloat16)
         with torch.no_grad(), autocast(torch.device("cpu"), torch.bfloat16):
             found.append(hidden_states(model, batch).float())
-            memory = model.encoder[0](model.source_embedding(batch.source), None, model.attention)
+            memory = model.encoder[0](model.source_embedding(batch.source), model.attention, None)
         assert (memory.dtype == torch.bfloat16) == variants.narrow_residual
     # bfloat16 holds 8 bits; hidden states are about 1.
     assert (found[0] - found[1]).abs().mean() < 0.02
