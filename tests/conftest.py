@@ -10,6 +10,14 @@ import pytest
 
 
 @pytest.fixture(scope="session")
+def special() -> Any:
+    """The special ids that tests of search and its translations use."""
+    from transformer.text.special_tokens import SpecialIds
+
+    return SpecialIds(pad_id=0, unk_id=3, bos_id=1, eos_id=2)
+
+
+@pytest.fixture(scope="session")
 def make_options() -> Callable[..., Any]:
     """Makes the options of a search; keyword arguments replace the usual ones."""
 

@@ -1,16 +1,9 @@
-"""What searches are tested on: marks, padded batches."""
+"""What searches are tested on: padded batches."""
 
 import pytest
 import torch
 
-from transformer.text.special_tokens import SpecialIds
-
-PAD, BOS, EOS, UNK = 0, 1, 2, 3
-
-
-@pytest.fixture(scope="session")
-def special():
-    return SpecialIds(pad_id=PAD, unk_id=UNK, bos_id=BOS, eos_id=EOS)
+PAD = 0  # as in the fixture `special`
 
 
 @pytest.fixture(autouse=True, scope="session")
