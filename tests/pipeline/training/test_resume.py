@@ -1,6 +1,5 @@
 """Real training processes, killed and started again with the same command."""
 
-import itertools
 import json
 import os
 import random
@@ -102,11 +101,6 @@ def test_killed_ten_times_at_random_moments_it_ends_as_if_it_ran_through(project
         reached = project.steps()[-1][0]
         saved = max((int(path.name[5:14]) for path in project.states()), default=0)
         num_repeated += reached - saved
-        # What is lost began when the state was saved, or when the process began. Besides the
-        # interval it holds, at most, that save and the step in which the next one fell due.
-        since = [at for step, at in done if step >= saved]
-        longest_step = max((b - a for a, b in itertools.pairwise(since)), default=0.0)
-        assert since[-1] - since[0] <= project.save_every_seconds + 2 * longest_step + 0.01
     starts.append(project.going_on_from(project.finish()))
     print(f"went on from {starts}; {num_repeated} steps of 900 done again")
     assert starts == sorted(starts)
