@@ -3,58 +3,61 @@
 import re
 from collections.abc import Callable
 
+from transformer.text.phrasebook.clause import Clause, Part
 from transformer.text.phrasebook.lexicon import Lexicon
-from transformer.text.phrasebook.words import EnglishVerb, Nominal, Sense
+from transformer.text.phrasebook.words import EnglishVerb, NounPhrase, VerbUse
 
 BE_PRESENT = ("am", "are", "is", "are", "are", "are")
 BE_PAST = ("was", "were", "was", "were", "were", "were")
 MODALS = ("will", "would", "can", "could", "must", "should", "might")
-VERB_FORMS = ("base", "ing", "pp")
+# Words that follow a pronoun as object: turn it on, wake him up.
+_PARTICLES = frozenset("on off up down away out back in over".split())
 _NEGATED = {"will": "won't", "can": "can't", "must": "mustn't", "am": "am not"}
 _SPACES = re.compile(r" {2,}")
-_LOOSE = re.compile(r" ([,.!?])")
-_ARTICLE = re.compile(r"\ba° (?=(\S))")
+_LOOSE = re.compile(r" (?=[,.!?])")
+_ARTICLE = re.compile(r"\b([aA])° (?=(\S))")
 
 
-def _perfect(sense: Sense, person: int) -> tuple[str, str]:
-    return ("has" if person == 2 else "have"), sense.en_verb.participle
+def _perfect(verb: EnglishVerb, person: int) -> tuple[str, str]:
+    return ("has" if person == 2 else "have"), verb.participle
 
 
-def _simple(sense: Sense, person: int) -> tuple[str, str]:
-    verb = sense.en_verb
+def _simple(verb: EnglishVerb, person: int) -> tuple[str, str]:
     if verb.base == "be":
         return BE_PRESENT[person], ""
     return "", verb.third if person == 2 else verb.base
 
 
-def _past(sense: Sense, person: int) -> tuple[str, str]:
-    verb = sense.en_verb
+def _past(verb: EnglishVerb, person: int) -> tuple[str, str]:
     return (BE_PAST[person], "") if verb.base == "be" else ("", verb.past)
 
 
 # Each tense: the first auxiliary (empty where only do-support brings one) and what follows.
-_TENSES: dict[str, Callable[[Sense, int], tuple[str, str]]] = {
+_TENSES: dict[str, Callable[[EnglishVerb, int], tuple[str, str]]] = {
     "simple": _simple,
     "past": _past,
-    "were": lambda sense, person: ("were", ""),
-    "prog": lambda sense, person: (BE_PRESENT[person], sense.en_verb.gerund),
-    "pastprog": lambda sense, person: (BE_PAST[person], sense.en_verb.gerund),
-    "going": lambda sense, person: (BE_PRESENT[person], f"going to {sense.en_verb.base}"),
+    "prog": lambda verb, person: (BE_PRESENT[person], verb.gerund),
+    "pastprog": lambda verb, person: (BE_PAST[person], verb.gerund),
+    "going": lambda verb, person: (BE_PRESENT[person], f"going to {verb.base}"),
     "perf": _perfect,
-    "just": lambda sense, person: (_perfect(sense, person)[0], f"just {sense.en_verb.participle}"),
-    "perfprog": lambda sense, person: (_perfect(sense, person)[0], f"been {sense.en_verb.gerund}"),
-    "pastperfprog": lambda sense, person: ("had", f"been {sense.en_verb.gerund}"),
-    "pastperf": lambda sense, person: ("had", sense.en_verb.participle),
-    "used": lambda sense, person: ("", f"used to {sense.en_verb.base}"),
+    "just": lambda verb, person: (_perfect(verb, person)[0], f"just {verb.participle}"),
+    "perfprog": lambda verb, person: (_perfect(verb, person)[0], f"been {verb.gerund}"),
+    "pastperf": lambda verb, person: ("had", verb.participle),
+    "used": lambda verb, person: ("", f"used to {verb.base}"),
 }
-TENSES = ("pres", *_TENSES, *MODALS)
+TENSES = (*_TENSES, *MODALS)
 
 
 def finish(text: str) -> str:
     """Choose a or an, drop marks and extra spaces, and begin with a capital."""
     text = _SPACES.sub(" ", text).strip()
-    text = _ARTICLE.sub(lambda match: "an " if match[1] in "aeiouAEIOU^" else "a ", text)
-    text = _LOOSE.sub(r"\1", text.replace("*", "").replace("^", ""))
+    if "°" in text:
+        text = _ARTICLE.sub(
+            lambda match: f"{match[1]}n " if match[2] in "aeiouAEIOU^" else f"{match[1]} ", text
+        )
+    if "*" in text or "^" in text:
+        text = text.replace("*", "").replace("^", "")
+    text = _LOOSE.sub("", text)
     return text[0].upper() + text[1:]
 
 
@@ -64,84 +67,117 @@ class English:
     def __init__(self, lexicon: Lexicon) -> None:
         self._determiners = lexicon.determiners
 
-    def clause(
-        self,
-        subject: Nominal,
-        sense: Sense,
-        tense: str,
-        *,
-        negated: bool = False,
-        asked: bool = False,
-        adverb: str = "",
-    ) -> str:
-        """Subject and verb group; `pres` is progressive for a positive event, else simple."""
-        person = subject.en_person
-        if tense == "pres":
-            event = sense.aspect == "event" and not negated and not adverb
-            tense = "prog" if event else "simple"
-        if tense in MODALS:
-            auxiliary, rest = tense, sense.en_verb.base
-        else:
-            auxiliary, rest = _TENSES[tense](sense, person)
+    def clause(self, clause: Clause, *, asked: bool = False, subject: str = "") -> str:
+        """Subject, verb and all that follows; `asked` puts the auxiliary first.
+
+        `subject` is said in place of the clause's own: who, which man.
+        """
+        use, modal = clause.use, clause.modal
+        person = clause.subject.en_person
+        tense = english_tense(clause)
+        verb = use.en_verb
+        after = ""
+        if modal is not None:
+            main = verb.gerund if modal.en_form == "ing" else verb.base
+            if modal.en_verb is None:
+                after = ""
+            else:
+                verb, after = modal.en_verb, f"{modal.en_tail} {main}"
+        auxiliary, rest = (tense, verb.base) if tense in MODALS else _TENSES[tense](verb, person)
+        negated = clause.negation not in ("", "jamais")
         if not auxiliary and (negated or asked):
             auxiliary = "did" if tense in ("past", "used") else "does" if person == 2 else "do"
-            rest = f"use to {sense.en_verb.base}" if tense == "used" else sense.en_verb.base
+            rest = f"use to {verb.base}" if tense == "used" else verb.base
         if negated:
             auxiliary = _NEGATED.get(auxiliary, f"{auxiliary}n't")
-        name = self.nominal(subject)
+        name = subject or clause.subject.en
         order = [auxiliary, name] if asked else [name, auxiliary]
-        return " ".join([*order, adverb, rest, self.tail(sense, subject)])
+        if clause.negation == "jamais":
+            order.append("ever" if asked else "never")
+        if clause.adverb is not None:
+            order.append(clause.adverb.en[""])
+        way = "negated" if clause.negation else "asked" if asked else ""
+        way = way or ("usual" if clause.habitual else "")
+        return " ".join([*order, rest, after, self.rest(clause, way)])
 
-    def verb_form(self, sense: Sense, form: str, owner: Nominal | None) -> str:
-        """A base form, gerund or participle; `owner` is who one's and oneself refer to."""
-        verb: EnglishVerb = sense.en_verb
-        word = {"base": verb.base, "ing": verb.gerund, "pp": verb.participle}[form]
-        return f"{word} {self.tail(sense, owner)}"
+    def rest(self, clause: Clause, way: str = "") -> str:
+        """The words after the verb: particles, complements, adjuncts."""
+        use = clause.use
+        tail = self.tail(use, clause.subject)
+        words = [tail]
+        complements = list(clause.complements)
+        direct = next((part for part in complements if part.kind == "direct"), None)
+        recipient = next((part for part in complements if part.kind == "recipient"), None)
+        if direct is not None and direct.clitic:
+            complements.remove(direct)
+            # turn it on, but look for it
+            moves = tail in _PARTICLES and use.en_verb.base != "get"
+            words = [direct.en, tail] if moves else [tail, direct.en]
+            if recipient is not None and recipient.clitic:
+                complements.remove(recipient)
+                words.append(f"to {recipient.en}")
+        elif recipient is not None and recipient.clitic:
+            complements.remove(recipient)
+            words.append(recipient.en)
+        words += [part.en if part.clitic else part.english(way) for part in complements]
+        if clause.negation == "rien":
+            words.append("anything")
+        elif clause.negation == "personne":
+            words.append("anyone")
+        words += [part.english("") for part in clause.adjuncts]
+        if clause.negation in ("plus", "pas_encore", "pas_du_tout"):
+            words.append(_AT_END[clause.negation])
+        return " ".join(words)
 
-    def tail(self, sense: Sense, owner: Nominal | None) -> str:
+    def base(self, clause: Clause) -> str:
+        """`eat an apple`, what follows to or an imperative."""
+        return f"{clause.use.en_verb.base} {self.rest(clause, _way(clause))}"
+
+    def gerund(self, clause: Clause) -> str:
+        """`eating an apple`."""
+        return f"{clause.use.en_verb.gerund} {self.rest(clause, _way(clause))}"
+
+    def imperative(self, clause: Clause) -> str:
+        """`close the door`, `don't close it`, `let's go`."""
+        if clause.subject.person == 3:
+            start = "let's not" if clause.negation else "let's"
+        elif clause.negation == "jamais":
+            start = "never"
+        else:
+            start = "don't" if clause.negation else ""
+        return f"{start} {self.base(clause)}"
+
+    def tail(self, use: VerbUse, owner: NounPhrase) -> str:
         """The words after the verb, in which one's and oneself agree with the owner."""
-        if "one" not in sense.en_tail:
-            return sense.en_tail
-        possessive, reflexive = "your", "yourself"
-        if owner is not None:
-            possessive = self._determiners[owner.pronoun.possessive].en_singular
-            reflexive = owner.pronoun.en_reflexive
-        return sense.en_tail.replace("one's", possessive).replace("oneself", reflexive)
+        if "one" not in use.en_tail:
+            return use.en_tail
+        possessive = self._determiners[owner.pronoun.possessive].en_singular
+        return use.en_tail.replace("one's", possessive).replace(
+            "oneself", owner.pronoun.en_reflexive
+        )
 
-    def nominal(
-        self,
-        nominal: Nominal,
-        code: str = "",
-        adjective: str = "",
-        owner: Nominal | None = None,
-        genitive: bool = False,
-    ) -> str:
-        """A pronoun, a name, or a noun phrase; `genitive` adds 's."""
-        noun = nominal.noun
-        words = nominal.en
-        if noun is not None:
-            determiner = nominal.determiner
-            possessor = ""
-            if code:
-                if code == "poss":
-                    assert owner is not None
-                    code = owner.pronoun.possessive
-                    if not owner.is_pronoun:
-                        possessor = self.nominal(owner, genitive=True)
-                determiner = self._determiners[code]
-            article = ""
-            if determiner is not None:
-                if noun.en_mass:
-                    article = determiner.en_mass
-                elif nominal.plural or noun.en_pair:
-                    article = determiner.en_plural
-                else:
-                    article = determiner.en_singular
-                if noun.en_pair and not nominal.plural and determiner.en_singular == "a":
-                    article = "a pair of"
-            if article == "a" or article.endswith(" a"):
-                article += "°"
-            words = f"{possessor or article} {adjective} {words}"
-        if genitive:
-            words += "'" if words.endswith("s") and nominal.plural else "'s"
-        return words
+
+_AT_END = {"plus": "anymore", "pas_encore": "yet", "pas_du_tout": "at all"}
+
+
+def _way(clause: Clause) -> str:
+    return "negated" if clause.negation else ""
+
+
+def english_tense(clause: Clause) -> str:
+    """Which English tense says what the clause's French tense says."""
+    use, tense = clause.use, clause.tense
+    if clause.modal is not None:
+        return clause.modal.en_tense
+    if tense == "pres":
+        if clause.since:
+            return "perfprog" if use.aspect == "event" else "perf"
+        simple = use.aspect != "event" or clause.negation or clause.habitual or clause.adverb
+        return "simple" if simple else "prog"
+    if tense == "imp":
+        if clause.habitual and use.aspect == "event":
+            return "used"
+        return "pastprog" if use.aspect == "event" else "past"
+    if tense == "pc":
+        return "perf" if clause.perfect or clause.negation == "pas_encore" else "past"
+    return {"fut": "will", "cond": "would", "pqp": "pastperf", "subj": "simple"}[tense]

@@ -1,71 +1,150 @@
-"""Expand the grammar to distinct sentence pairs, held-out combinations kept apart."""
+"""Expand the grammar to distinct sentence pairs, held-out combinations of structures kept apart."""
 
 import hashlib
+import multiprocessing
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from random import Random
 
+from transformer.text.phrasebook import english, french
 from transformer.text.phrasebook.lexicon import Lexicon, load_lexicon
-from transformer.text.phrasebook.patterns import Derivation, Template, load_patterns
+from transformer.text.phrasebook.noun_phrases import Weighted, pick
+from transformer.text.phrasebook.rules import Rule, load_rules
+from transformer.text.phrasebook.sentences import Said, Sentences
 from transformer.text.phrasebook.tables import read_table
+from transformer.text.phrasebook.words import Derivation
 
 PARTS = ("train", "valid", "test")
-# Share of the pairs that each held-out part gets, and of the combinations reserved for it.
-HELD_OUT_SHARE = 0.04
-_RESERVED_SHARE = 0.025
-# Draws in a row with nothing to keep before a template counts as exhausted; once train is complete
-# most draws belong there, so that the rest takes longer.
-_PATIENCE = 60
-_HELD_OUT_PATIENCE = 600
+# How many pairs each held-out part gets, of all pairs at most, and the share of the combinations of
+# structures that is reserved for it. Combinations of few structures, which everything else is
+# built on, are never reserved.
+MAX_HELD_OUT, HELD_OUT_SHARE = 1_000, 0.04
+_RESERVED_SHARE = 0.03
+_MIN_RESERVED_STRUCTURES = 5
+# Fixed sentences stand in the training part so often, half of the times without their mark.
+IDIOM_REPEATS = 30
+# How often a sentence is of rules.txt, is wrapped (Bonjour, ...), or is two sentences.
+_RULES, _WRAPPED, _TWO = 0.16, 0.12, 0.03
+# Structures of what may be asked with a please.
+_REQUESTS = frozenset(("modal pouvoir cond", "modal vouloir cond", "request"))
+_CHUNK = 4_096
+# After so many draws in a row without anything new the grammar counts as exhausted.
+_PATIENCE = 20 * _CHUNK
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapper:
+    """What may stand before and after a sentence: a greeting, a name, a please."""
+
+    # Of the sentences that it goes with: their marks, `o` for orders, `r` for requests.
+    marks: frozenset[str]
+    before: tuple[str, str]
+    after: tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """The whole phrasebook: words, templates, and fixed phrases."""
+    """The whole phrasebook: words, sentences that are composed, rules, fixed sentences."""
 
     lexicon: Lexicon
-    templates: tuple[Template, ...]
+    sentences: Sentences
+    rules: Weighted[Rule]
+    wrappers: Weighted[Wrapper]
     idioms: tuple[Derivation, ...]
+
+    def draw(self, rng: Random) -> Derivation | None:
+        """One sentence pair; None when what was drawn does not go together."""
+        self.sentences.phrases.begin_sentence(rng)
+        said = self._sentence(rng)
+        if said is None:
+            return None
+        if rng.random() < _WRAPPED:
+            said = self._wrapped(rng, said)
+        source, target = _finished(said)
+        words, structure = said.words, said.structure
+        if said.mark and rng.random() < _TWO:
+            more = self._sentence(rng)
+            if more is not None and more.mark:
+                second = _finished(more)
+                source, target = f"{source} {second[0]}", f"{target} {second[1]}"
+                words, structure = words + more.words, (*structure, "then", *more.structure)
+        return Derivation(source, target, words, structure)
+
+    def _sentence(self, rng: Random) -> Said | None:
+        if rng.random() < _RULES:
+            return self.rules.draw(rng).apply(rng)
+        return self.sentences.kinds.draw(rng)(rng)
+
+    def _wrapped(self, rng: Random, said: Said) -> Said:
+        wrapper = self.wrappers.draw(rng)
+        if not said.mark or not wrapper.marks & _manners(said):
+            return said
+        name = self.sentences.phrases.name(rng).fr
+        fr, en = said.fr, said.en
+        before, after = wrapper.before, wrapper.after
+        fr = f"{before[0]}{fr}{after[0]}".replace("{name}", name)
+        en = f"{before[1]}{en}{after[1]}".replace("{name}", name)
+        kind = f"wrapped {before[0].strip()} {after[0].strip()}"
+        return Said(fr, en, said.mark, said.words, (*said.structure, kind))
+
+
+def _manners(said: Said) -> set[str]:
+    """The marks of wrappers that go with the sentence."""
+    manners = {said.mark}
+    if said.structure[0].startswith("order"):
+        manners.add("o")
+    if not _REQUESTS.isdisjoint(said.structure) and said.mark in "?.":
+        manners.add("r")
+    return manners
+
+
+def _finished(said: Said) -> tuple[str, str]:
+    fr, en = french.finish(said.fr), english.finish(said.en)
+    space = " " if said.mark in ("?", "!") else ""
+    return f"{fr}{space}{said.mark}", f"{en}{said.mark}"
 
 
 def load_grammar(folder: Path) -> Grammar:
     """Read the folder; raises ValueError naming file and line, and what to do."""
     lexicon = load_lexicon(folder)
+    sentences = Sentences(lexicon)
+    columns = ("weight", "marks", "fr before", "en before", "fr after", "en after")
+    wrappers = [
+        (
+            Wrapper(
+                frozenset(row["marks"]),
+                (_spaced(row["fr before"]), _spaced(row["en before"])),
+                (row["fr after"], row["en after"]),
+            ),
+            row.number("weight"),
+        )
+        for row in read_table(folder / "wrappers.txt", columns)
+    ]
     idioms = tuple(
-        Derivation(row["fr"], row["en"], "idiom", ())
+        Derivation(row["fr"], row["en"], (), ("idiom",))
         for row in read_table(folder / "idioms.txt", ("fr", "en"))
     )
-    return Grammar(lexicon, tuple(load_patterns(folder, lexicon)), idioms)
+    return Grammar(
+        lexicon, sentences, load_rules(folder, lexicon, sentences), Weighted(wrappers), idioms
+    )
 
 
-def combinations_of(words: Sequence[str]) -> list[tuple[str, str]]:
-    """The pairs of content words in a sentence."""
-    return list(combinations(sorted(words), 2))
+def _spaced(text: str) -> str:
+    return f"{text} " if text else ""
 
 
-class Splitter:
-    """Says which part a derivation belongs to, by the combinations that the seed reserves."""
-
-    def __init__(self, seed: int) -> None:
-        self._salt = f"{seed}".encode()
-        self._known: dict[tuple[str, str], int] = {}
-
-    def part(self, words: Sequence[str]) -> int:
-        """Index into PARTS: test if a combination is reserved for it, then valid, then train."""
-        return max(map(self._reserved, combinations_of(words)), default=0)
-
-    def _reserved(self, pair: tuple[str, str]) -> int:
-        part = self._known.get(pair)
-        if part is None:
-            text = "\x1f".join(pair).encode()
-            digest = hashlib.blake2b(text, digest_size=8, key=self._salt).digest()
-            fraction = int.from_bytes(digest, "big") / 2**64
-            part = 2 if fraction < _RESERVED_SHARE else 1 if fraction < 2 * _RESERVED_SHARE else 0
-            self._known[pair] = part
-        return part
+def part_of(structure: Sequence[str], seed: int) -> int:
+    """Index into PARTS: test or valid if the seed reserves this combination of structures."""
+    if len(structure) < _MIN_RESERVED_STRUCTURES:
+        return 0
+    text = "\x1f".join(sorted(structure)).encode()
+    digest = hashlib.blake2b(text, digest_size=8, key=str(seed).encode()).digest()
+    fraction = int.from_bytes(digest, "big") / 2**64
+    return 2 if fraction < _RESERVED_SHARE else 1 if fraction < 2 * _RESERVED_SHARE else 0
 
 
 _WORD = re.compile(r"\w+(?:['-]\w+)*")
@@ -76,128 +155,145 @@ def words_of(text: str) -> set[str]:
     return set(_WORD.findall(text.lower()))
 
 
-@dataclass
-class _Source:
-    """One template with its own random stream, until it gives nothing new for long."""
+class _Worker:
+    """A process's own grammar, loaded once."""
 
-    template: Template
-    rng: Random
-    misses: int = 0  # draws in a row that gave nothing to keep
+    grammar: Grammar | None = None
 
 
-class _Harvest:
-    """The sentences kept so far, by part, up to what each part may hold."""
+def _draw_chunk(folder: Path, seed: int, number: int) -> list[Derivation]:
+    """The pairs of one chunk: the same, whichever process draws it."""
+    if _Worker.grammar is None:
+        _Worker.grammar = load_grammar(folder)
+    rng = Random(f"{seed}:{number}")
+    drawn = (_Worker.grammar.draw(rng) for _ in range(_CHUNK))
+    return [pair for pair in drawn if pair is not None]
 
-    def __init__(self, idioms: Sequence[Derivation], limits: Sequence[int], seed: int) -> None:
-        self.parts: list[list[Derivation]] = [list(idioms), [], []]
-        self._limits = limits
-        self._splitter = Splitter(seed)
-        self._counts: dict[str, int] = {}
-        self._sources = {idiom.source for idiom in idioms}
-        self._targets: set[str] = set()  # of train, and of what is held out
-        self._french: set[str] = set()  # words of train
-        self._english: set[str] = set()
-        self._train_closed = False
 
-    def draw(self, source: _Source) -> None:
-        """Draw once from `source`; what is new, and fits a part that has room, is kept."""
-        source.misses += 1
-        filling = source.template.fill(source.rng, self._counts)
-        if filling is None:
-            return
-        part = self._splitter.part(filling.keys)
-        if len(self.parts[part]) >= self._limits[part]:
-            return
-        pair = source.template.say(filling)
-        if pair.source in self._sources or (self._train_closed and not self._fits(pair)):
-            return
-        source.misses = 0
-        self._sources.add(pair.source)
-        self.parts[part].append(pair)
-        for word in pair.words:
-            self._counts[word] = self._counts.get(word, 0) + 1
+def _chunks(folder: Path, seed: int, workers: int) -> Iterator[list[Derivation]]:
+    """Chunk after chunk, drawn ahead by as many processes."""
+    if workers < 2:
+        grammar = load_grammar(folder)
+        number = 0
+        while True:
+            rng = Random(f"{seed}:{number}")
+            drawn = (grammar.draw(rng) for _ in range(_CHUNK))
+            yield [pair for pair in drawn if pair is not None]
+            number += 1
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        ahead = [
+            pool.submit(_draw_chunk, folder, seed, number) for number in range(2 * workers)
+        ]
+        number = len(ahead)
+        try:
+            while True:
+                yield ahead.pop(0).result()
+                ahead.append(pool.submit(_draw_chunk, folder, seed, number))
+                number += 1
+        finally:
+            pool.shutdown(cancel_futures=True)
 
-    def fill_train(self, sources: Sequence[_Source]) -> None:
-        """Draw until train is full; what is reserved for the other parts is kept for them."""
-        while (missing := self._limits[0] - len(self.parts[0])) > 0:
-            live = [source for source in sources if source.misses <= _PATIENCE]
-            if not live:
-                return
-            total = sum(source.template.weight for source in live)
-            for source in live:
-                for _ in range(round(missing * source.template.weight / total) + 1):
-                    self.draw(source)
 
-    def fill_held_out(self, sources: Sequence[_Source], rng: Random) -> None:
-        """With train complete, keep what fits for valid and test, and draw what is missing."""
-        self._train_closed = True
-        for pair in self.parts[0]:
-            self._targets.add(pair.target)
-            self._french |= words_of(pair.source)
-            self._english |= words_of(pair.target)
-        for part, limit in zip(self.parts[1:], self._limits[1:], strict=True):
-            rng.shuffle(part)
-            part[:] = [pair for pair in part if self._fits(pair)][:limit]
-        for source in sources:
-            source.misses = 0
-        while any(len(part) < limit for part, limit in zip(self.parts, self._limits, strict=True)):
-            live = [source for source in sources if source.misses <= _HELD_OUT_PATIENCE]
-            if not live:
-                return
-            for source in live:
-                self.draw(source)
+def derive(folder: Path, num_pairs: int, seed: int) -> dict[str, list[Derivation]]:
+    """As `expand`, with the structure and the content words of each sentence."""
+    if num_pairs < 1:
+        raise ValueError(f"num_pairs = {num_pairs} must be at least 1")
+    grammar = load_grammar(folder)
+    num_held_out = min(MAX_HELD_OUT, round(num_pairs * HELD_OUT_SHARE))
+    num_train = num_pairs - 2 * num_held_out
+    limits = (num_train, 3 * num_held_out, 3 * num_held_out)
+    parts: list[list[Derivation]] = [list(grammar.idioms[:num_train]), [], []]
+    sources = {_key(pair.source) for pair in grammar.idioms}
+    misses = 0
+    # Small corpora are quicker made by one process than by several that have to start.
+    workers = len(os.sched_getaffinity(0)) if num_pairs > 10 * _CHUNK else 1
+    chunks = _chunks(folder, seed, workers)
+    for chunk in chunks:
+        for pair in chunk:
+            part = part_of(pair.structure, seed)
+            key = _key(pair.source)
+            if len(parts[part]) >= limits[part] or key in sources:
+                misses += 1
+                continue
+            misses = 0
+            sources.add(key)
+            parts[part].append(pair)
+        done = len(parts[0]) >= num_train and all(
+            len(part) >= 2 * num_held_out for part in parts[1:]
+        )
+        if done or misses > _PATIENCE:
+            break
+    chunks.close()  # type: ignore[attr-defined]
+    rng = Random(f"{seed}:order")
+    rng.shuffle(parts[0])
+    held_out = _HeldOut(parts[0])
+    for index in (1, 2):
+        parts[index] = [pair for pair in parts[index] if held_out.fits(pair)][:num_held_out]
+    total = sum(len(part) for part in parts)
+    if total < num_pairs:
+        raise ValueError(
+            f"num_pairs = {num_pairs}, but this grammar gives only {total} pairs with seed {seed} "
+            f"({', '.join(f'{len(part)} {name}' for name, part in zip(PARTS, parts, strict=True))}"
+            f"); ask for fewer, or add words and rules to {folder}"
+        )
+    return dict(zip(PARTS, parts, strict=True))
 
-    def _fits(self, pair: Derivation) -> bool:
-        """Whether train knows every word, and nobody the English; notes the English if so."""
+
+def _key(source: str) -> str:
+    """What two sources share that differ in case and marks alone."""
+    return source.lower().rstrip(" .!?") + ("?" if source.endswith("?") else "")
+
+
+class _HeldOut:
+    """Says which pairs may be held out: train knows all their words and single structures."""
+
+    def __init__(self, train: Sequence[Derivation]) -> None:
+        self._targets = {pair.target for pair in train}
+        self._words: set[str] = set()
+        self._structures: set[str] = set()
+        for pair in train:
+            self._words.update(words_of(pair.source))
+            self._structures.update(pair.structure)
+
+    def fits(self, pair: Derivation) -> bool:
+        """Whether the pair may be held out; notes its English if so."""
         if (
             pair.target in self._targets
-            or not words_of(pair.source) <= self._french
-            or not words_of(pair.target) <= self._english
+            or not words_of(pair.source) <= self._words
+            or not self._structures.issuperset(pair.structure)
         ):
             return False
         self._targets.add(pair.target)
         return True
 
 
-def derive(folder: Path, num_pairs: int, seed: int) -> dict[str, list[Derivation]]:
-    """As `expand`, with the pattern and the content words of each sentence."""
-    if num_pairs < 1:
-        raise ValueError(f"num_pairs = {num_pairs} must be at least 1")
-    grammar = load_grammar(folder)
-    num_held_out = round(num_pairs * HELD_OUT_SHARE)
-    num_train = num_pairs - 2 * num_held_out
-    harvest = _Harvest(grammar.idioms[:num_train], (num_train, num_held_out, num_held_out), seed)
-    sources = [
-        _Source(template, Random(f"{seed}:{template.name}")) for template in grammar.templates
-    ]
-    rng = Random(f"{seed}:order")
-    harvest.fill_train(sources)
-    harvest.fill_held_out(sources, rng)
-    for part in harvest.parts:
-        rng.shuffle(part)
-    chosen = dict(zip(PARTS, harvest.parts, strict=True))
-    total = sum(len(pairs) for pairs in chosen.values())
-    if total < num_pairs:
-        raise ValueError(
-            f"num_pairs = {num_pairs}, but this grammar gives only {total} pairs with seed {seed} "
-            f"({', '.join(f'{len(pairs)} {name}' for name, pairs in chosen.items())}); "
-            f"ask for fewer, or add words and patterns to {folder}"
-        )
-    return chosen
-
-
 def expand(folder: Path, num_pairs: int, seed: int) -> dict[str, list[tuple[str, str]]]:
     """Expand the grammar in `folder` to `num_pairs` distinct (French, English) pairs.
 
-    Returns lists under "train", "valid" and "test". Every sentence of valid and test holds at
-    least one combination of two content words that train never shows, while each of its words
-    occurs in train; no sentence of either language is in two parts. The same folder, number and
-    seed give the same lists on every machine.
+    Returns lists under "train", "valid" and "test". Every sentence of valid and test is built of a
+    combination of structures (kind of sentence, subject, tense, negation, complements, adjuncts,
+    what it is wrapped in) that train never shows, while each of its words and each of the structures
+    occurs in train; no sentence of either language is in two parts. The fixed sentences of
+    idioms.txt stand in train IDIOM_REPEATS times, beyond `num_pairs`, half of them without their
+    mark. The same folder, number and seed give the same lists on every machine.
 
     Raises ValueError naming file and line, and what to do, for a malformed grammar, and one that
     says how many pairs there are when the grammar cannot give `num_pairs`.
     """
-    return {
+    parts = {
         name: [(pair.source, pair.target) for pair in pairs]
         for name, pairs in derive(folder, num_pairs, seed).items()
     }
+    rng = Random(f"{seed}:idioms")
+    train = parts["train"]
+    idioms = load_idioms(folder)
+    for number in range(1, IDIOM_REPEATS):
+        for source, target in idioms:
+            fr = source if number % 2 else source.rstrip(" .!?")
+            train.insert(int(rng.random() * len(train)), (fr, target))
+    return parts
+
+
+def load_idioms(folder: Path) -> list[tuple[str, str]]:
+    """The fixed sentences of `folder`."""
+    return [(row["fr"], row["en"]) for row in read_table(folder / "idioms.txt", ("fr", "en"))]

@@ -1,7 +1,7 @@
 """Load the phrasebook's words from its tables."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -22,14 +22,28 @@ from transformer.text.phrasebook.words import (
     EnglishVerb,
     FrenchVerb,
     Gender,
+    Modal,
     Noun,
     NounChoice,
+    ObjectChoice,
     Phrase,
     Pronoun,
-    Sense,
+    VerbUse,
 )
 
-NUMBERS = ("sg", "pl", "one", "any", "mass", "all", "agree")
+NUMBERS = ("sg", "pl", "one", "any", "mass", "all")
+# What a verb may do and be joined to; see data/phrasebook/README.md.
+TAGS = (
+    *get_args(Aspect),
+    *("unwilled", "nocan", "big", "lasting", "habit", "daily", "with"),
+    *("home", "kitchen", "out", "town", "work", "trip"),
+    *("fast", "well", "much", "carefully", "avoir", "noagree"),
+    *("weather", "sky", "goes"),
+)
+# Complements that are no nouns: written @kind, or @kind:class,class.
+COMPLEMENTS = ("to", "at", "from", "live", "adjective", "profession", "age", "price", "that")
+COMPLEMENTS += ("clock", "infinitive")
+RECIPIENTS = ("à", "pour", "de")
 
 
 @dataclass(frozen=True)
@@ -44,7 +58,8 @@ class Lexicon:
     adjectives: tuple[Adjective, ...]
     verbs: dict[str, FrenchVerb]
     english_verbs: dict[str, EnglishVerb]
-    senses: dict[str, tuple[Sense, ...]]  # by group
+    uses: tuple[VerbUse, ...]
+    modals: tuple[Modal, ...]
     phrases: dict[str, tuple[Phrase, ...]]  # by class
 
     def noun_choice(self, place: Place, words: Iterable[str]) -> NounChoice:
@@ -59,15 +74,11 @@ class Lexicon:
                 "(for example: fruit sg un,le)"
             )
         classes, number, codes = parts[0].split(","), parts[1], tuple(parts[2].split(","))
-        for name in classes:
-            check_known(place, "class", name, self.classes)
         check_known(place, "number", number, NUMBERS)
         for code in codes:
             check_known(place, "determiner", code, {*self.determiners, "poss"})
         nouns = tuple(
-            noun
-            for noun in self.nouns
-            if not noun.classes.isdisjoint(classes) and _has_number(noun, number)
+            noun for noun in self.nouns_of(place, classes) if _has_number(noun, number)
         )
         if not nouns:
             raise place.error(f"no noun is of class {parts[0]} and number {number}; add one")
@@ -83,24 +94,35 @@ class Lexicon:
         """The forms of an English verb; one that verbs_en.txt does not list is regular."""
         return self.english_verbs.get(base) or english_verb(base)
 
-    def sense(self, place: Place, row_fr: str, en: str, aspect: str, obj: str = "") -> Sense:
+    def verb_use(self, place: Place, fr: str, en: str, tags: str, objects: str) -> VerbUse:
         """Build one use of a verb from its cells; raises ValueError at `place`."""
-        fr = row_fr
+        key = f"{fr}={en}"
         reflexive = fr.startswith(("se ", "s'"))
         if reflexive:
             fr = fr[2:].lstrip()
         infinitive, _, tail = fr.partition(" ")
         base, _, en_tail = en.partition(" ")
-        flags = aspect.split()
-        kind: Aspect = "habit"
-        for flag in flags:
-            check_known(place, "aspect", flag, {*get_args(Aspect), "noagree", "avoir"})
-            if flag in get_args(Aspect):
-                kind = flag  # type: ignore[assignment]
-        preposition, plus, choice = obj.rpartition("+")
+        flags: set[str] = set()
+        by, also, weight = "", "", "1"
+        for flag in tags.split():
+            name, equals, classes = flag.partition("=")
+            if equals:
+                check_known(place, "tag", name, ("by", "also", "weight"))
+                by = classes if name == "by" else by
+                also = classes if name == "also" else also
+                weight = classes if name == "weight" else weight
+            else:
+                check_known(place, "tag", flag, TAGS)
+                flags.add(flag)
+        aspects = sorted(flags.intersection(get_args(Aspect)))
+        if len(aspects) != 1:
+            raise place.error(
+                f"tags '{tags}' must name exactly one of {', '.join(get_args(Aspect))}"
+            )
+        aspect: Aspect = aspects[0]  # type: ignore[assignment]
         verb = self.verb(place, infinitive)
-        return Sense(
-            key=row_fr,
+        return VerbUse(
+            key=key,
             verb=verb,
             reflexive=reflexive,
             with_etre=reflexive or (verb.with_etre and "avoir" not in flags),
@@ -108,16 +130,49 @@ class Lexicon:
             tail=tail,
             en_verb=self.english_verb(base),
             en_tail=en_tail,
-            aspect=kind,
-            preposition=preposition.strip() if plus else "",
-            objects=self.noun_choice(place, choice.split()) if choice.strip() else None,
+            aspect=aspect,
+            tags=frozenset(flags),
+            subjects=self.nouns_of(place, (by or also).split(",")) if by or also else (),
+            also_persons=not by and "weather" not in flags,
+            weight=place.number("weight", weight),
+            objects=tuple(
+                self._object(place, part.strip()) for part in objects.split(";") if part.strip()
+            ),
         )
 
+    def _object(self, place: Place, text: str) -> ObjectChoice:
+        """Parse `[preposition +] what [> [preposition] person]`."""
+        text, greater, recipient = (part.strip() for part in text.partition(">"))
+        to_whom = ""
+        if greater:
+            to_whom = recipient.removesuffix("person").strip() or "à"
+            if not recipient.endswith("person"):
+                raise place.error(f"'> {recipient}' must end in 'person'")
+            check_known(place, "preposition of a recipient", to_whom, RECIPIENTS)
+        preposition, plus, what = (part.strip() for part in text.rpartition("+"))
+        preposition = preposition if plus else ""
+        if what == "person":
+            return ObjectChoice("person", preposition, recipient=to_whom)
+        if what.startswith("@"):
+            kind, _, classes = what[1:].partition(":")
+            check_known(place, "complement", kind, COMPLEMENTS)
+            return ObjectChoice(kind, preposition, classes=tuple(filter(None, classes.split(","))))
+        return ObjectChoice(
+            "noun", preposition, self.noun_choice(place, what.split()), recipient=to_whom
+        )
 
-def check_known(place: Place, what: str, name: str, known: Iterable[str]) -> None:
+    def nouns_of(self, place: Place, classes: Iterable[str]) -> tuple[Noun, ...]:
+        """All nouns of some classes (or of these names); ValueError at `place` for an unknown."""
+        wanted = frozenset(classes)
+        for name in wanted:
+            check_known(place, "class", name, self.classes)
+        return tuple(noun for noun in self.nouns if not noun.classes.isdisjoint(wanted))
+
+
+def check_known(place: Place, what: str, name: str, known: Collection[str]) -> None:
     """Raise ValueError at `place` unless `name` is among `known`."""
-    choices = sorted(known)
-    if name not in choices:
+    if name not in known:
+        choices = sorted(known)
         shown = ", ".join(choices[:40]) + (", …" if len(choices) > 40 else "")
         raise place.error(f"unknown {what} '{name}'; use one of: {shown}")
 
@@ -125,26 +180,50 @@ def check_known(place: Place, what: str, name: str, known: Iterable[str]) -> Non
 def load_lexicon(folder: Path) -> Lexicon:
     """Read all tables of `folder`; raises ValueError naming file and line."""
     parents = _load_classes(folder)
+    nouns = tuple(_load_nouns(folder, parents))
+    names = {name for noun in nouns for name in noun.classes}
     lexicon = Lexicon(
-        classes=frozenset(parents),
+        classes=frozenset(parents) | names,
         determiners=_load_determiners(folder),
         pronouns=_load_pronouns(folder),
         names=_load_names(folder),
-        nouns=tuple(_load_nouns(folder, parents)),
-        adjectives=tuple(_load_adjectives(folder, parents)),
+        nouns=nouns,
+        adjectives=tuple(_load_adjectives(folder, frozenset(parents) | names)),
         verbs=_load_french_verbs(folder),
         english_verbs=_load_english_verbs(folder),
-        senses={},
+        uses=(),
+        modals=(),
         phrases=_load_phrases(folder),
     )
-    groups: dict[str, list[Sense]] = {}
-    columns = ("groups", "fr", "en", "aspect", "object?")
-    for row in read_table(folder / "verbs.txt", columns):
-        sense = lexicon.sense(row.place, row["fr"], row["en"], row["aspect"], row["object"])
-        for group in row.words("groups"):
-            groups.setdefault(group, []).append(sense)
-    lexicon.senses.update({group: tuple(senses) for group, senses in groups.items()})
-    return lexicon
+    columns = ("fr", "en", "tags", "objects?")
+    uses = tuple(
+        lexicon.verb_use(row.place, row["fr"], row["en"], row["tags"], row["objects"])
+        for file in ("verbs.txt", "frames.txt")
+        for row in read_table(folder / file, columns)
+    )
+    return replace(lexicon, uses=uses, modals=tuple(_load_modals(folder, lexicon)))
+
+
+def _load_modals(folder: Path, lexicon: Lexicon) -> Iterable[Modal]:
+    columns = ("fr", "tense", "en", "en tense", "form", "weight", "tags?")
+    for row in read_table(folder / "modals.txt", columns):
+        infinitive, _, tail = row["fr"].partition(" ")
+        base, _, en_tail = row["en"].partition(" ")
+        verb = lexicon.verb(row.place, infinitive)
+        check_known(row.place, "form", row["form"], ("base", "ing"))
+        yield Modal(
+            key=f"{row['fr']} {row['tense']}",
+            verb=verb,
+            with_etre=verb.with_etre,
+            tail=tail,
+            tense=row["tense"],
+            en_verb=lexicon.english_verb(base) if base else None,
+            en_tail=en_tail,
+            en_tense=row["en tense"],
+            en_form=row["form"],
+            weight=row.number("weight"),
+            tags=frozenset(row.words("tags")),
+        )
 
 
 def _has_number(noun: Noun, number: str) -> bool:
@@ -152,7 +231,7 @@ def _has_number(noun: Noun, number: str) -> bool:
         return noun.mass
     if number == "all":
         return True
-    if number in ("one", "any", "agree"):
+    if number in ("one", "any"):
         return not noun.mass
     index = 0 if number == "sg" else 1
     return not noun.mass and any(forms[index] for forms in noun.forms.values())
@@ -170,9 +249,9 @@ def _load_classes(folder: Path) -> dict[str, frozenset[str]]:
     return ancestors
 
 
-def _declared_classes(row: Row, parents: dict[str, frozenset[str]]) -> frozenset[str]:
+def _declared_classes(row: Row, known: Collection[str]) -> frozenset[str]:
     for name in row.words("classes"):
-        check_known(row.place, "class", name, parents)
+        check_known(row.place, "class", name, known)
     return frozenset(row.words("classes"))
 
 
@@ -250,6 +329,7 @@ def _load_nouns(folder: Path, parents: dict[str, frozenset[str]]) -> Iterable[No
             else:
                 forms[gender] = (singular, plural or french_plural(singular))
         en_singular, _, en_plural = (part.strip() for part in row["en"].partition(","))
+        name = spellings[0].split(",")[0].strip("*").replace(" ", "_")
         uncountable = "en-mass" in flags or "mass" in flags
         if not uncountable and not flags_plural.isdisjoint(flags):
             en_plural = en_singular
@@ -258,25 +338,28 @@ def _load_nouns(folder: Path, parents: dict[str, frozenset[str]]) -> Iterable[No
             forms=forms,
             en_singular=en_singular,
             en_plural=en_plural or (en_singular if uncountable else english_plural(en_singular)),
-            classes=frozenset().union(*(parents[name] for name in _declared_classes(row, parents))),
+            classes=frozenset((name,)).union(
+                *(parents[name] for name in _declared_classes(row, parents))
+            ),
             mass="mass" in flags,
             en_mass=uncountable,
             en_pair="en-pair" in flags,
         )
 
 
-def _load_adjectives(folder: Path, parents: dict[str, frozenset[str]]) -> Iterable[Adjective]:
+def _load_adjectives(folder: Path, classes: frozenset[str]) -> Iterable[Adjective]:
     columns = ("fr", "feminine", "en", "comparative", "place", "classes", "flags?")
     for row in read_table(folder / "adjectives.txt", columns):
         check_known(row.place, "place", row["place"], ("before", "after"))
         masculine, _, vowel = (part.strip() for part in row["fr"].partition(","))
         key, masculine = masculine, masculine.partition("=")[0]
         feminine = row["feminine"] or french_feminine(masculine)
-        invariable, better = False, ""
+        invariable, better, has_degrees = False, "", True
         for flag in row.words("flags"):
             name, _, value = flag.partition("=")
-            check_known(row.place, "flag", name, ("invariable", "plus"))
+            check_known(row.place, "flag", name, ("invariable", "plus", "nodegree"))
             invariable = invariable or name == "invariable"
+            has_degrees = has_degrees and name != "nodegree"
             better = value if name == "plus" else better
         comparative = row["comparative"] or f"more {row['en']}"
         if comparative.startswith("more "):
@@ -295,7 +378,8 @@ def _load_adjectives(folder: Path, parents: dict[str, frozenset[str]]) -> Iterab
             en=row["en"],
             comparative=comparative,
             superlative=superlative,
-            classes=_declared_classes(row, parents),
+            classes=_declared_classes(row, classes),
+            has_degrees=has_degrees,
         )
 
 
@@ -349,8 +433,9 @@ def _load_phrases(folder: Path) -> dict[str, tuple[Phrase, ...]]:
         for name in row.words(column):
             phrases.setdefault(name, []).append(phrase)
 
-    for row in read_table(folder / "phrases.txt", ("classes", "fr", "en")):
-        add(row, "classes", Phrase(row["fr"], {"": row["fr"]}, {"": row["en"]}))
+    for file in ("phrases.txt", "reporting.txt"):
+        for row in read_table(folder / file, ("classes", "fr", "en")):
+            add(row, "classes", Phrase(row["fr"], {"": row["fr"]}, {"": row["en"]}))
     columns = ("classes", "fr", "fr from", "en", "en to", "en from")
     for row in read_table(folder / "places.txt", columns):
         fr = {"": row["fr"], "from": row["fr from"]}
@@ -361,6 +446,9 @@ def _load_phrases(folder: Path) -> dict[str, tuple[Phrase, ...]]:
         phrase = _geographic(row["name"], row["kind"], row["en"])
         phrases.setdefault("city" if row["kind"] == "city" else "country", []).append(phrase)
         phrases.setdefault("geography", []).append(phrase)
+        if row["kind"] == "city":
+            bare = Phrase(row["name"], {"": row["name"]}, {"": row["en"], "to": row["en"]})
+            phrases.setdefault("bare_city", []).append(bare)
     return {name: tuple(members) for name, members in phrases.items()}
 
 

@@ -16,6 +16,13 @@ class Place:
         """A ValueError that names file and line; `message` says what to do."""
         return ValueError(f"{self.file}, line {self.line}: {message}")
 
+    def number(self, what: str, text: str) -> float:
+        """`text` as a number; raises ValueError here when it is none."""
+        try:
+            return float(text)
+        except ValueError:
+            raise self.error(f"{what} '{text}' is not a number; write for example 2") from None
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -30,6 +37,10 @@ class Row:
     def words(self, column: str) -> tuple[str, ...]:
         """The cell's words, split at commas and spaces."""
         return tuple(self.cells[column].replace(",", " ").split())
+
+    def number(self, column: str) -> float:
+        """The cell as a number; raises ValueError at the row's place."""
+        return self.place.number(column, self.cells[column])
 
 
 def read_lines(path: Path) -> Iterator[tuple[Place, str]]:

@@ -1,10 +1,11 @@
-"""What a slot of a pattern can be filled with: nominals, verbs, adjectives, phrases."""
+"""The words of the phrasebook, and what they are put together to: noun phrases and derivations."""
 
 from dataclasses import dataclass, field
 from typing import Literal
 
 Gender = Literal["m", "f"]
-Aspect = Literal["state", "habit", "event"]
+# How English says a positive present: I know, I am eating, or not at all (to find, to fall).
+Aspect = Literal["state", "event", "point"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Noun:
     forms: dict[Gender, tuple[str, str]]
     en_singular: str
     en_plural: str
-    classes: frozenset[str]
+    classes: frozenset[str]  # with those above them, and its own name
     mass: bool  # no plural, partitive article
     en_mass: bool  # no English article or plural
     en_pair: bool  # English plural only: trousers
@@ -75,6 +76,7 @@ class Adjective:
     comparative: str
     superlative: str
     classes: frozenset[str]
+    has_degrees: bool  # False: neither very nor more (married, wooden)
 
     def agree(self, gender: Gender, plural: bool) -> str:
         """The French form for this gender and number."""
@@ -117,16 +119,31 @@ class EnglishVerb:
 
 @dataclass(frozen=True, slots=True)
 class NounChoice:
-    """Which nouns, numbers and determiners may fill a slot."""
+    """Which nouns, numbers and determiners may fill a place."""
 
     nouns: tuple[Noun, ...]
-    number: str  # sg, pl, any or mass
-    determiners: tuple[str, ...]  # codes; "poss" is the possessive of the owner
+    number: str  # sg, pl, one, any, mass or all
+    determiners: tuple[str, ...]  # codes; "poss" is the possessive of the subject
 
 
 @dataclass(frozen=True, slots=True)
-class Sense:
-    """A verb in one use: French and English side by side, and what it takes as object."""
+class ObjectChoice:
+    """What a verb takes: `kind` says how it is drawn, the preposition how it is joined.
+
+    `kind` is `noun` (of `nouns`), `person`, or one of `clauses.COMPLEMENTS` (at, to, adjective ...)
+    with the classes that it may be of.
+    """
+
+    kind: str
+    preposition: str = ""
+    nouns: NounChoice | None = None
+    classes: tuple[str, ...] = ()
+    recipient: str = ""  # "à", "pour", "de": a person follows
+
+
+@dataclass(frozen=True, slots=True)
+class VerbUse:
+    """A verb in one use: French and English side by side, what it takes, what goes with it."""
 
     key: str
     verb: FrenchVerb
@@ -137,13 +154,37 @@ class Sense:
     en_verb: EnglishVerb
     en_tail: str
     aspect: Aspect
-    preposition: str  # French preposition before the object
-    objects: NounChoice | None
+    tags: frozenset[str]
+    subjects: tuple[Noun, ...]  # empty: persons alone
+    also_persons: bool
+    weight: float
+    objects: tuple[ObjectChoice, ...]  # one of them is drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Modal:
+    """A verb before an infinitive, in one tense of both languages."""
+
+    key: str
+    verb: FrenchVerb
+    with_etre: bool
+    tail: str  # French words up to the infinitive: "envie de"
+    tense: str
+    en_verb: EnglishVerb | None  # None: an English modal, which `en_tense` names
+    en_tail: str  # English words up to the verb
+    en_tense: str
+    en_form: str  # base or ing
+    weight: float
+    tags: frozenset[str]
 
 
 @dataclass(slots=True)
-class Nominal:
-    """A person or thing in a sentence: a pronoun, a name, or a noun with its determiner."""
+class NounPhrase:
+    """A person or thing in a sentence, said in all the ways that its place may ask for.
+
+    French changes after a negation (un, du, des become de), English in a negated clause, in a
+    question (some becomes any) and in what is habitual (some goes).
+    """
 
     fr: str
     en: str
@@ -151,13 +192,34 @@ class Nominal:
     plural: bool
     person: int
     en_person: int
-    pronoun: Pronoun  # itself, or what replaces it in a second mention
-    determiner: Determiner | None = None
-    noun: Noun | None = None
-    preposition: str = ""
+    pronoun: Pronoun  # itself, or what stands for it
+    kind: str  # pronoun, name, noun, quantity, pair: a feature of the structure
+    fr_negated: str = ""
+    en_negated: str = ""
+    en_asked: str = ""
+    en_usual: str = ""
+    definite: bool = True
+    words: tuple[str, ...] = ()  # content words
     classes: frozenset[str] = field(default_factory=frozenset)
+    fr_bare: str = ""  # without determiner, for quel, combien de
+    en_bare: str = ""
 
-    @property
-    def is_pronoun(self) -> bool:
-        """Whether it is realised as a bare pronoun."""
-        return self.noun is None and self.fr == self.pronoun.subject
+    def french(self, negated: bool = False) -> str:
+        """The French words; `negated`: as direct object of a negated verb."""
+        return self.fr_negated if negated and self.fr_negated else self.fr
+
+    def english(self, way: str = "") -> str:
+        """The English words; `way` is empty, negated, asked or usual."""
+        if self.definite or not way:
+            return self.en
+        return {"negated": self.en_negated, "asked": self.en_asked, "usual": self.en_usual}[way]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """One sentence pair, the content words in it, and the structure that it has."""
+
+    source: str
+    target: str
+    words: tuple[str, ...]
+    structure: tuple[str, ...]
