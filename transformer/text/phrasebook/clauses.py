@@ -93,6 +93,9 @@ class Clauses:
                 tense = modal.tense
         if use.aspect == "point" and tense in ("pres", "imp") and modal is None:
             return None
+        me = who.kind == "pronoun" and who.person == 0 and questioned
+        if me and not (modal and modal.key.startswith(("pouvoir", "devoir"))):
+            return None  # nobody asks others about themselves
         told = not questioned and subject is None and who.kind == "pronoun" and modal is None
         if told and who.person in (1, 4) and rng.random() < 0.7:
             return None  # nobody tells others facts about themselves
@@ -646,6 +649,10 @@ def _says_mood(use: VerbUse) -> bool:
 
 def _suits(modal: Modal, use: VerbUse, subject: NounPhrase) -> bool:
     """Whether the modal goes with the verb and its subject."""
+    if "event" in modal.tags and use.aspect != "event":
+        return False
+    if "lasting" in modal.tags and "lasting" not in use.tags:
+        return False
     if "any" in modal.tags:
         return True
     if "unwilled" in use.tags or not use.also_persons or "person" not in subject.classes:

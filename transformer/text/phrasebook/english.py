@@ -67,10 +67,13 @@ class English:
     def __init__(self, lexicon: Lexicon) -> None:
         self._determiners = lexicon.determiners
 
-    def clause(self, clause: Clause, *, asked: bool = False, subject: str = "") -> str:
-        """Subject, verb and all that follows; `asked` puts the auxiliary first.
+    def clause(self, clause: Clause, *, asked: bool = False, word: str = "") -> str:
+        """Subject, verb and all that follows.
 
-        `subject` is said in place of the clause's own: who, which man.
+        Args:
+            clause: what to say.
+            asked: put the auxiliary first.
+            word: what a question begins with; without one some becomes any.
         """
         use, modal = clause.use, clause.modal
         person = clause.subject.en_person
@@ -90,13 +93,13 @@ class English:
             rest = f"use to {verb.base}" if tense == "used" else verb.base
         if negated:
             auxiliary = _NEGATED.get(auxiliary, f"{auxiliary}n't")
-        name = subject or clause.subject.en
-        order = [auxiliary, name] if asked else [name, auxiliary]
+        name = clause.subject.en
+        order = [word, auxiliary, name] if asked else [name, auxiliary]
         if clause.negation == "jamais":
             order.append("ever" if asked else "never")
         if clause.adverb is not None:
             order.append(clause.adverb.en[""])
-        way = "negated" if clause.negation else "asked" if asked else ""
+        way = "negated" if clause.negation else "asked" if asked and not word else ""
         way = way or ("usual" if clause.habitual else "")
         return " ".join([*order, rest, after, self.rest(clause, way)])
 

@@ -20,6 +20,7 @@ from transformer.text.phrasebook.words import (
 )
 
 # How often a noun takes an adjective, an owner, a number or a quantity, where it can.
+_ADJECTIVE_OF_PERSON = 0.04
 _ADJECTIVE, _OWNER, _NUMBER, _QUANTITY, _SUPERLATIVE = 0.14, 0.06, 0.05, 0.05, 0.08
 _MADE_UP_NAME = 0.3
 _QUANTITIES = (
@@ -230,7 +231,9 @@ class NounPhrases:
         """A noun with a determiner; now and then with an adjective or an owner."""
         gender, plural = self._form(rng, noun, number)
         adjective = None
-        if not plain and code not in _NO_ADJECTIVE and rng.random() < _ADJECTIVE:
+        person = "person" in noun.classes
+        chance = _ADJECTIVE_OF_PERSON if person else _ADJECTIVE
+        if not plain and code not in _NO_ADJECTIVE and rng.random() < chance:
             adjective = self.fitting(rng, noun.classes)
         if not plain and code == "le" and "person" not in noun.classes:
             chance = rng.random()
@@ -405,7 +408,7 @@ _PERSON_ADJECTIVES = frozenset(("character", "looks"))
 _OWNERS = ("mon", "mon", "mon", "ton", "notre", "ton", "son", "leur")
 _POLITE = {"tu": "vous", "ton": "votre"}
 _FAMILIAR = {"vous": "tu", "votre": "ton"}
-_FOLK_DETERMINERS = ("le", "le", "le", "un", "ce")
+_FOLK_DETERMINERS = ("le", "le", "le", "le", "le", "le", "ce", "ce", "un")
 _NO_ADJECTIVE = frozenset(("gen", "chaque"))
 
 

@@ -1,28 +1,38 @@
 """Read and apply the rules of data/phrasebook/rules.txt: pairs of lines with slots in them.
 
-A slot is drawn once and said on both sides. `{noun CLASSES NUMBER DETERMINERS}`, `{kin}`,
-`{person}`, `{name}`, `{clock}`, `{number}`, `{digits}`, `{date}`, `{price}`, `{infinitive PRONOUN}`
-(what somebody does), `{clause}`, or a class of phrases.txt, places.txt, geography.txt. A label tells
-two of the same kind apart: `{a:name} ... {b:name}`.
+`{label:kind words}` declares a slot, `{label}` says it again, on either side; `{kind}` does both.
+`.view` at the end says it in another way: `{c:city.from}`, `{p.genitive}`, `{v.gerund}`.
 """
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
 from transformer.text.phrasebook import numbers
 from transformer.text.phrasebook.clauses import draw_clock, made_up_city
-from transformer.text.phrasebook.lexicon import Lexicon
+from transformer.text.phrasebook.lexicon import Lexicon, check_known
 from transformer.text.phrasebook.noun_phrases import Weighted, genitive_of, pick
 from transformer.text.phrasebook.sentences import Said, Sentences
-from transformer.text.phrasebook.tables import Place, read_table
+from transformer.text.phrasebook.tables import Place, Row, read_table
+from transformer.text.phrasebook.words import NounPhrase
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _MARK = re.compile(r" ?([.?!])$")
-Drawn = tuple[str, str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What fills a slot: by view, "" being the plain one."""
+
+    fr: dict[str, str]
+    en: dict[str, str]
+    words: tuple[str, ...] = ()
+
+
 Draw = Callable[[Random], Drawn | None]
+Side = tuple[str | tuple[str, str], ...]  # text, and (slot, view) between texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,52 +40,77 @@ class Rule:
     """A pair of lines over the same slots."""
 
     name: str
-    source: tuple[str, ...]  # text and slot names, in turns
-    target: tuple[str, ...]
-    slots: dict[str, Draw]
+    source: Side
+    target: Side
+    slots: dict[str, Draw] = field(hash=False)
     mark: str
+    flags: tuple[str, ...]
 
     def apply(self, rng: Random) -> Said | None:
         """Draw what fills the slots; None where something does not go together."""
-        fr, en, words = {}, {}, []
+        filled: dict[str, Drawn] = {}
+        words: list[str] = []
         for name, draw in self.slots.items():
             drawn = draw(rng)
-            if drawn is None:
+            if drawn is None or (drawn.words and set(drawn.words) <= set(words)):
                 return None
-            fr[name], en[name], more = drawn
-            words += more
-        source = "".join(fr[part] if at % 2 else part for at, part in enumerate(self.source))
-        target = "".join(en[part] if at % 2 else part for at, part in enumerate(self.target))
-        return Said(source, target, self.mark, tuple(words), (f"rule {self.name}",))
+            filled[name] = drawn
+            words += drawn.words
+        fr = [_view(filled[part[0]].fr, part[1]) if isinstance(part, tuple) else part
+              for part in self.source]  # fmt: skip
+        en = [_view(filled[part[0]].en, part[1]) if isinstance(part, tuple) else part
+              for part in self.target]  # fmt: skip
+        structure = (f"rule {self.name}", *self.flags)
+        return Said("".join(fr), "".join(en), self.mark, tuple(words), structure)
+
+
+def _view(views: dict[str, str], name: str) -> str:
+    return views.get(name) or views[""]
 
 
 def load_rules(folder: Path, lexicon: Lexicon, sentences: Sentences) -> Weighted[Rule]:
     """Read `rules.txt`; raises ValueError naming file and line, and what to do."""
-    rules: list[tuple[Rule, float]] = []
     slots = _Slots(lexicon, sentences)
-    for row in read_table(folder / "rules.txt", ("weight", "fr", "en")):
-        fr, en = row["fr"], row["en"]
-        marks = [_MARK.search(text) for text in (fr, en)]
-        mark = marks[1][1] if marks[1] else ""
-        if (marks[0][1] if marks[0] else "") != mark:
-            raise row.place.error("both sides must end with the same mark")
-        fr, en = _MARK.sub("", fr), _MARK.sub("", en)
-        sides = []
-        draws: dict[str, Draw] = {}
-        for text in (fr, en):
-            pieces = _SLOT.split(text)
-            if any("{" in piece or "}" in piece for piece in pieces[::2]):
-                raise row.place.error(f"unbalanced braces in '{text}'")
-            for spec in pieces[1::2]:
-                if spec not in draws:
-                    draws[spec] = slots.make(row.place, spec)
-            sides.append(tuple(pieces))
-        used = [set(side[1::2]) for side in sides]
-        if used[0] != used[1]:
-            raise row.place.error(f"slot {sorted(used[0] ^ used[1])} stands on one side alone")
-        name = re.sub(r"\{[^{}]*\}", "_", fr)
-        rules.append((Rule(name, sides[0], sides[1], draws, mark), row.number("weight")))
-    return Weighted(rules)
+    columns = ("weight", "fr", "en", "flags?")
+    return Weighted(
+        [
+            (_rule(row, slots), row.number("weight"))
+            for row in read_table(folder / "rules.txt", columns)
+        ]
+    )
+
+
+def _rule(row: Row, slots: "_Slots") -> Rule:
+    marks = [match[1] if (match := _MARK.search(row[side])) else "" for side in ("fr", "en")]
+    if marks[0] != marks[1]:
+        raise row.place.error(f"both sides must end with the same mark, not {marks}")
+    for flag in row.words("flags"):
+        check_known(row.place, "flag", flag, ("request",))
+    draws: dict[str, Draw] = {}
+    sides = [_side(row.place, _MARK.sub("", row[side]), draws, slots) for side in ("fr", "en")]
+    used = [{part[0] for part in side if isinstance(part, tuple)} for side in sides]
+    if used[0] != used[1]:
+        raise row.place.error(f"slot {sorted(used[0] ^ used[1])} stands on one side alone")
+    name = _SLOT.sub("_", row["fr"])
+    return Rule(name, sides[0], sides[1], draws, marks[0], row.words("flags"))
+
+
+def _side(place: Place, text: str, draws: dict[str, Draw], slots: "_Slots") -> Side:
+    """The pieces of one line; declares the slots that it is the first to name."""
+    pieces: list[str | tuple[str, str]] = []
+    for at, piece in enumerate(_SLOT.split(text)):
+        if at % 2 == 0:
+            if "{" in piece or "}" in piece:
+                raise place.error(f"unbalanced braces in '{text}'")
+            pieces.append(piece)
+            continue
+        label, colon, spec = piece.partition(":")
+        spec, _, view = (spec if colon else label).partition(".")
+        label = label if colon else spec
+        if label not in draws:
+            draws[label] = slots.make(place, spec)
+        pieces.append((label, view))
+    return tuple(pieces)
 
 
 class _Slots:
@@ -87,100 +122,147 @@ class _Slots:
         self._phrases = sentences.phrases
 
     def make(self, place: Place, spec: str) -> Draw:
-        """What fills `{spec}`; raises ValueError at `place`."""
-        kind, *words = spec.split(":", 1)[-1].split()
+        """What fills a slot of this kind; raises ValueError at `place`."""
+        if not spec.strip():
+            raise place.error("empty braces; name a kind of slot, as in {name}")
+        kind, *words = spec.split()
         if kind == "noun":
             choice = self._lexicon.noun_choice(place, words)
+            return lambda rng: _counted(self._phrases.chosen(rng, choice), choice.number)
+        if kind == "adjective":
+            classes = frozenset(words)
+            fitting = [
+                one for one in self._lexicon.adjectives if not one.classes.isdisjoint(classes)
+            ]
+            if not fitting:
+                raise place.error(f"no adjective is of class {' '.join(words)}; add one")
 
-            def noun(rng: Random) -> Drawn | None:
-                phrase = self._phrases.chosen(rng, choice)
-                return phrase and (phrase.fr, phrase.en, phrase.words)
+            def adjective(rng: Random) -> Drawn:
+                one = pick(rng, fitting)
+                return Drawn({"": one.masculine}, {"": one.en}, (one.key,))
 
-            return noun
+            return adjective
         if kind == "infinitive":
             key = words[0] if words else "je"
-
-            def infinitive(rng: Random) -> Drawn | None:
-                subject = self._phrases.pronoun(rng, key)
-                return self._sentences.infinitive(rng, subject)
-
-            return infinitive
-        if kind == "name" and words:
-
-            def name(rng: Random) -> Drawn:
-                phrase = self._phrases.name(rng, "f" if words[0] == "f" else "m")
-                return phrase.fr, phrase.en, phrase.words
-
-            return name
+            check_known(place, "pronoun", key, self._phrases.pronouns)
+            return lambda rng: self._infinitive(rng, key)
+        if kind == "name":
+            gender = words[0] if words else ""
+            check_known(place, "gender", gender, ("", "m", "f"))
+            return lambda rng: _drawn(self._phrases.name(rng, gender or None))  # type: ignore
         made = getattr(self, f"_{kind}", None)
         if made is not None:
             return lambda rng: made(rng)
-        if kind not in self._lexicon.phrases:
-            known = sorted(self._lexicon.phrases)
-            raise place.error(f"unknown slot '{spec}'; use a kind of slot or one of: {known}")
-        form = words[0] if words else ""
+        check_known(place, "kind of slot or class of phrases", kind, self._lexicon.phrases)
+        phrases = self._lexicon.phrases[kind]
 
         def phrase(rng: Random) -> Drawn:
-            if kind == "city" and rng.random() < 0.2:
-                drawn = made_up_city(rng)
-            else:
-                drawn = pick(rng, self._lexicon.phrases[kind])
-            fr = drawn.fr.get(form, drawn.fr[""])
-            return fr, drawn.en.get(form, drawn.en[""]), (drawn.key,)
+            made_up = kind == "city" and rng.random() < 0.2
+            drawn = made_up_city(rng) if made_up else pick(rng, phrases)
+            return Drawn(drawn.fr, drawn.en, (drawn.key,))
 
         return phrase
 
-    def _name(self, rng: Random) -> Drawn:
-        phrase = self._phrases.name(rng)
-        return phrase.fr, phrase.en, phrase.words
+    def _infinitive(self, rng: Random, key: str) -> Drawn | None:
+        clause = self._sentences.clauses.willed(rng, self._phrases.pronoun(rng, key))
+        if clause is None:
+            return None
+        base, gerund = self._sentences.base(clause), self._sentences.gerund(clause)
+        fr = self._sentences.infinitive(clause)
+        return Drawn({"": fr}, {"": base, "gerund": gerund}, clause.words())
 
-    def _person(self, rng: Random) -> Drawn:
+    def _person(self, rng: Random) -> Drawn | None:
+        return _drawn(self._phrases.person(rng))
+
+    def _person1(self, rng: Random) -> Drawn | None:
         phrase = self._phrases.person(rng)
-        return phrase.fr, phrase.en, phrase.words
+        return None if phrase.plural else _drawn(phrase)
 
-    def _kin(self, rng: Random) -> Drawn:
-        phrase = self._phrases.person(rng, "kin")
-        return phrase.fr, phrase.en, phrase.words
+    def _kin(self, rng: Random) -> Drawn | None:
+        return _drawn(self._phrases.person(rng, "kin"))
 
-    def _kinname(self, rng: Random) -> Drawn | None:
-        """A relative in the singular, whose English is a genitive: my brother's."""
+    def _kin1(self, rng: Random) -> Drawn | None:
         phrase = self._phrases.person(rng, "kin")
-        return None if phrase.plural else (phrase.fr, genitive_of(phrase), phrase.words)
+        return None if phrase.plural else _drawn(phrase)
+
+    def _kins(self, rng: Random) -> Drawn | None:
+        phrase = self._phrases.person(rng, "kin")
+        return _drawn(phrase) if phrase.plural else None
+
+    def _stressed(self, rng: Random) -> Drawn:
+        key = self._phrases.addressed(pick(rng, ("je", "tu", "il", "elle", "nous", "ils")))
+        pronoun = self._phrases.pronouns[key]
+        en = {"": pronoun.en_object, "mine": _MINE[key]}
+        return Drawn({"": pronoun.stressed}, en)
 
     def _clock(self, rng: Random) -> Drawn:
-        return (*draw_clock(rng), ())
+        fr, en = draw_clock(rng)
+        return Drawn({"": fr}, {"": en})
 
     def _number(self, rng: Random) -> Drawn:
         number = 2 + int(rng.random() ** 2 * 99)
-        return numbers.french_number(number), numbers.english_number(number), ()
+        return Drawn({"": numbers.french_number(number)}, {"": numbers.english_number(number)})
+
+    def _small(self, rng: Random) -> Drawn:
+        number = 2 + int(rng.random() ** 2 * 8)
+        if rng.random() < 0.3:
+            return _same(str(number))
+        return Drawn({"": numbers.french_number(number)}, {"": numbers.english_number(number)})
 
     def _digits(self, rng: Random) -> Drawn:
-        number = str(2 + int(rng.random() ** 2 * 998))
-        return number, number, ()
+        return _same(str(2 + int(rng.random() ** 2 * 998)))
 
     def _phone(self, rng: Random) -> Drawn:
-        number = " ".join(f"{int(rng.random() * 100):02}" for _ in range(5))
-        return number, number, ()
+        return _same(" ".join(f"{int(rng.random() * 100):02}" for _ in range(5)))
+
+    def _year(self, rng: Random) -> Drawn:
+        return _same(str(1930 + int(rng.random() * 100)))
 
     def _date(self, rng: Random) -> Drawn:
         month = pick(rng, self._lexicon.phrases["month"])
-        fr, en = numbers.date(
-            1 + int(rng.random() * 30), (month.fr[""], month.en[""]), digits=rng.random() < 0.5
-        )
-        return fr, en, (month.key,)
-
-    def _year(self, rng: Random) -> Drawn:
-        year = str(1930 + int(rng.random() * 100))
-        return year, year, ()
+        day, digits = 1 + int(rng.random() * 30), rng.random() < 0.5
+        fr, en = numbers.date(day, (month.fr[""], month.en[""]), digits=digits)
+        return Drawn({"": fr}, {"": en}, (month.key,))
 
     def _price(self, rng: Random) -> Drawn:
         price = 2 + int(rng.random() ** 2 * 150)
         if rng.random() < 0.5:
-            return f"{price} euros", f"{price} euros", ()
-        return f"{numbers.french_number(price)} euros", f"{numbers.english_number(price)} euros", ()
+            return _same(f"{price} euros")
+        fr, en = numbers.french_number(price), numbers.english_number(price)
+        return Drawn({"": f"{fr} euros"}, {"": f"{en} euros"})
 
     def _clause(self, rng: Random) -> Drawn | None:
         clause = self._sentences.clauses.draw(rng)
         if clause is None:
             return None
-        return self._sentences.french(clause), self._sentences.english(clause), clause.words()
+        fr, en = self._sentences.french(clause), self._sentences.english(clause)
+        return Drawn({"": fr}, {"": en}, clause.words())
+
+
+_MINE = {"je": "mine", "tu": "yours", "il": "his", "elle": "hers", "nous": "ours"}
+_MINE |= {"vous": "yours", "ils": "theirs"}
+
+
+def _same(text: str) -> Drawn:
+    return Drawn({"": text}, {"": text})
+
+
+def _counted(phrase: NounPhrase | None, number: str) -> Drawn | None:
+    """A noun in the number that the rule's verbs have; trousers are no singular in English."""
+    if phrase is not None and number in ("sg", "pl"):
+        if phrase.en_person != (2 if number == "sg" else 5):
+            return None
+    return _drawn(phrase)
+
+
+def _drawn(phrase: NounPhrase | None) -> Drawn | None:
+    if phrase is None:
+        return None
+    en = {
+        "": phrase.en,
+        "genitive": genitive_of(phrase),
+        "bare": phrase.en_bare or phrase.en,
+        "asked": phrase.english("asked"),
+        "negated": phrase.english("negated"),
+    }
+    return Drawn({"": phrase.fr, "bare": phrase.fr_bare}, en, phrase.words)

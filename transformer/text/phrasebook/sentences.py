@@ -119,14 +119,17 @@ class Sentences:
         structure = (f"order {subject.pronoun.key}", *clause.structure()[1:])
         return Said(fr, en, "." if rng.random() < 0.6 else "!", clause.words(), structure)
 
-    def infinitive(
-        self, rng: Random, subject: NounPhrase
-    ) -> tuple[str, str, tuple[str, ...]] | None:
-        """What somebody may do: `manger une pomme`, eat an apple, and the content words."""
-        clause = self.clauses.willed(rng, subject)
-        if clause is None:
-            return None
-        return self._french.infinitive(clause), self._english.base(clause), clause.words()
+    def infinitive(self, clause: Clause) -> str:
+        """`manger une pomme`."""
+        return self._french.infinitive(clause)
+
+    def base(self, clause: Clause) -> str:
+        """`eat an apple`."""
+        return self._english.base(clause)
+
+    def gerund(self, clause: Clause) -> str:
+        """`eating an apple`."""
+        return self._english.gerund(clause)
 
     # --- questions with a question word
 
@@ -141,7 +144,7 @@ class Sentences:
         fr_word, en_word, rest, en_tail = asked
         name = fr_word.split(" ")[0] if fr_word.startswith(("quel", "combien")) else fr_word
         fr, form = self._french_question(rng, fr_word, rest)
-        en = f"{en_word} {self._english.clause(rest, asked=True)} {en_tail}"
+        en = f"{self._english.clause(rest, asked=True, word=en_word)} {en_tail}"
         structure = (f"question {name}", f"question {form}", *rest.structure())
         return Said(fr, en, "?", clause.words(), structure)
 
@@ -307,7 +310,7 @@ class Sentences:
             code = "un" if not noun.mass else "du"
         if code == "ce":
             code = "le"
-        return self.phrases.noun(rng, noun, "any", code)
+        return self.phrases.noun(rng, noun, "any", "mon" if "kin" in noun.classes else code)
 
     def there_is(self, rng: Random) -> Said | None:
         """`Il y a un chat dans le jardin.`, `Y a-t-il une banque près d'ici ?`"""
@@ -491,6 +494,8 @@ class Sentences:
             code = "du"
         if code in ("mon", "ton") and noun.classes.isdisjoint(_OWNABLE):
             code = "le"
+        if "kin" in noun.classes:
+            code = "mon"
         if noun.mass and code in ("le", "ce") and not noun.classes.isdisjoint(_GENERAL):
             code = "gen"
         phrase = self.phrases.noun(rng, noun, "any", code, plain=rng.random() < 0.4)
