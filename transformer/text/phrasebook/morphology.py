@@ -19,7 +19,7 @@ def french_plural(word: str) -> str:
     """The regular plural of a French noun or adjective."""
     if word.endswith(("s", "x", "z")):
         return word
-    if word.endswith(("eau", "eu")):
+    if word.endswith(("eau", "eu")) and not word.endswith("bleu"):
         return word + "x"
     if word.endswith("al"):
         return word[:-2] + "aux"
