@@ -93,6 +93,8 @@ class Clauses:
                 tense = modal.tense
         if use.aspect == "point" and tense in ("pres", "imp") and modal is None:
             return None
+        if "past" in use.tags and (tense != "pc" or modal):
+            return None
         me = who.kind == "pronoun" and who.person == 0 and questioned
         if me and not (modal and modal.key.startswith(("pouvoir", "devoir"))):
             return None  # nobody asks others about themselves

@@ -10,8 +10,6 @@ from transformer.text.phrasebook.words import EnglishVerb, NounPhrase, VerbUse
 BE_PRESENT = ("am", "are", "is", "are", "are", "are")
 BE_PAST = ("was", "were", "was", "were", "were", "were")
 MODALS = ("will", "would", "can", "could", "must", "should", "might")
-# Words that follow a pronoun as object: turn it on, wake him up.
-_PARTICLES = frozenset("on off up down away out back in over".split())
 _NEGATED = {"will": "won't", "can": "can't", "must": "mustn't", "am": "am not"}
 _SPACES = re.compile(r" {2,}")
 _LOOSE = re.compile(r" (?=[,.!?])")
@@ -113,16 +111,16 @@ class English:
         recipient = next((part for part in complements if part.kind == "recipient"), None)
         if direct is not None and direct.clitic:
             complements.remove(direct)
-            # turn it on, but look for it
-            moves = tail in _PARTICLES and use.en_verb.base != "get"
-            words = [direct.en, tail] if moves else [tail, direct.en]
+            words = [direct.en, tail] if "split" in use.tags else [tail, direct.en]
             if recipient is not None and recipient.clitic:
                 complements.remove(recipient)
                 words.append(f"to {recipient.en}")
-        elif recipient is not None and recipient.clitic:
+        elif recipient is not None and recipient.clitic and "to" not in use.tags:
             complements.remove(recipient)
             words.append(recipient.en)
-        words += [part.en if part.clitic else part.english(way) for part in complements]
+        for part in complements:
+            start = "to" if part.clitic and part is recipient else ""
+            words.append(f"{start} {part.en if part.clitic else part.english(way)}")
         if clause.negation == "rien":
             words.append("anything")
         elif clause.negation == "personne":

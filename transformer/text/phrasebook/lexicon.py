@@ -35,10 +35,10 @@ NUMBERS = ("sg", "pl", "one", "any", "mass", "all")
 # What a verb may do and be joined to; see data/phrasebook/README.md.
 TAGS = (
     *get_args(Aspect),
-    *("unwilled", "nocan", "big", "lasting", "habit", "daily", "with"),
+    *("unwilled", "nocan", "big", "past", "lasting", "habit", "daily", "with"),
     *("home", "kitchen", "out", "town", "work", "trip"),
     *("fast", "well", "much", "carefully", "avoir", "noagree"),
-    *("weather", "sky", "goes"),
+    *("split", "to", "stressed", "weather", "sky", "goes"),
 )
 # Complements that are no nouns: written @kind, or @kind:class,class.
 COMPLEMENTS = ("to", "at", "from", "live", "adjective", "profession", "age", "price", "that")
@@ -162,11 +162,19 @@ class Lexicon:
         )
 
     def nouns_of(self, place: Place, classes: Iterable[str]) -> tuple[Noun, ...]:
-        """All nouns of some classes (or of these names); ValueError at `place` for an unknown."""
-        wanted = frozenset(classes)
-        for name in wanted:
-            check_known(place, "class", name, self.classes)
-        return tuple(noun for noun in self.nouns if not noun.classes.isdisjoint(wanted))
+        """All nouns of some classes (or of these names), but those of a `-class`.
+
+        Raises ValueError at `place` for an unknown class.
+        """
+        names = frozenset(classes)
+        for name in names:
+            check_known(place, "class", name.removeprefix("-"), self.classes)
+        left_out = frozenset(name[1:] for name in names if name[0] == "-")
+        return tuple(
+            noun
+            for noun in self.nouns
+            if not noun.classes.isdisjoint(names) and noun.classes.isdisjoint(left_out)
+        )
 
 
 def check_known(place: Place, what: str, name: str, known: Collection[str]) -> None:

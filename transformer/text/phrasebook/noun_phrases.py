@@ -234,7 +234,7 @@ class NounPhrases:
         person = "person" in noun.classes
         chance = _ADJECTIVE_OF_PERSON if person else _ADJECTIVE
         if not plain and code not in _NO_ADJECTIVE and rng.random() < chance:
-            adjective = self.fitting(rng, noun.classes)
+            adjective = self._attribute(rng, noun)
         if not plain and code == "le" and "person" not in noun.classes:
             chance = rng.random()
             if chance < _OWNER:
@@ -364,7 +364,7 @@ class NounPhrases:
         """`trois pommes`, in words or digits."""
         number = 2 + int(rng.random() ** 2 * 30)
         gender = next(iter(noun.forms))
-        if not noun.forms[gender][1] or noun.en_mass or noun.en_pair:
+        if not all(noun.forms[gender]) or noun.en_mass or noun.en_pair:
             return self.noun(rng, noun, "any", "un", plain=True)
         phrase = self.build(noun, gender, True, "nu")
         digits = rng.random() < 0.3
@@ -388,6 +388,15 @@ class NounPhrases:
         phrase.kind = "quantity"
         return phrase
 
+    def _attribute(self, rng: Random, noun: Noun) -> Adjective | None:
+        """An adjective beside the noun; mon petit ami and beau-père are nouns of their own."""
+        if not noun.classes.isdisjoint(_BARE):
+            return None
+        adjective = self.fitting(rng, noun.classes)
+        if adjective is not None and adjective.before and not noun.classes.isdisjoint(_CLOSE):
+            return None
+        return adjective
+
     def fitting(self, rng: Random, classes: frozenset[str]) -> Adjective | None:
         """An adjective that may be said of what is of these classes."""
         if "person" in classes:
@@ -409,6 +418,9 @@ _OWNERS = ("mon", "mon", "mon", "ton", "notre", "ton", "son", "leur")
 _POLITE = {"tu": "vous", "ton": "votre"}
 _FAMILIAR = {"vous": "tu", "votre": "ton"}
 _FOLK_DETERMINERS = ("le", "le", "le", "le", "le", "le", "ce", "ce", "un")
+# What takes no adjective beside it, and none before it.
+_BARE = frozenset(("group", "language", "subject", "sport", "game", "hobby", "topic", "timeunit"))
+_CLOSE = frozenset(("kin", "friend"))
 _NO_ADJECTIVE = frozenset(("gen", "chaque"))
 
 
