@@ -51,8 +51,8 @@ class Clauses:
             (use, _weight(use) if use.objects else 4 * _weight(use))
             for use in lexicon.uses
             if use.aspect == "state"
-            and ("weather" in use.tags or _says_mood(use))
-            or (use.aspect == "state" and "unwilled" in use.tags and use.also_persons)
+            and (_says_mood(use) or ("unwilled" in use.tags and not use.objects))
+            and (use.also_persons or "weather" in use.tags)
         )
         self._modals = Weighted((modal, modal.weight) for modal in lexicon.modals)
         self._adjectives: dict[tuple[str, ...], tuple[Adjective, ...]] = {}
@@ -105,6 +105,8 @@ class Clauses:
         clause.negation = self._negation(rng, clause)
         if not self._complete(rng, clause):
             return None
+        if modal and "habit" in modal.tags and _is_particular(clause):
+            return None  # one likes eating apples, not this apple
         self._mid_adverb(rng, clause)
         if not simple:
             self._adjoin(rng, clause, questioned=questioned)
@@ -641,6 +643,13 @@ def _weight(use: VerbUse) -> float:
     """How often a use is drawn: the more, the more nouns it takes."""
     nouns = sum(len(choice.nouns.nouns) for choice in use.objects if choice.nouns)
     return use.weight * (1 + float(nouns) ** 0.5 / 2)
+
+
+def _is_particular(clause: Clause) -> bool:
+    return any(
+        part.clitic or (part.phrase is not None and part.phrase.definite)
+        for part in clause.complements
+    )
 
 
 def _says_mood(use: VerbUse) -> bool:

@@ -97,8 +97,8 @@ class English:
             order.append("ever" if asked else "never")
         if clause.adverb is not None:
             order.append(clause.adverb.en[""])
-        way = "negated" if clause.negation else "asked" if asked and not word else ""
-        way = way or ("usual" if clause.habitual else "")
+        way = "negated" if clause.negation else "usual" if clause.habitual else ""
+        way = way or ("asked" if asked and not word else "")
         return " ".join([*order, rest, after, self.rest(clause, way)])
 
     def rest(self, clause: Clause, way: str = "") -> str:

@@ -62,7 +62,7 @@ class Grammar:
         said = self._sentence(rng)
         if said is None:
             return None
-        if rng.random() < _WRAPPED:
+        if rng.random() < _WRAPPED and said.structure[0] != "fragment":
             said = self._wrapped(rng, said)
         source, target = _finished(said)
         words, structure = said.words, said.structure

@@ -155,7 +155,8 @@ class NounPhrases:
             return self.noun(rng, noun, "any", self.addressed(code))
         if kind == "group":
             noun = pick(rng, self.nouns("group"))
-            return self.noun(rng, noun, "any", "mon" if rng.random() < 0.5 else "le")
+            own = rng.random() < 0.5 and not noun.classes.isdisjoint(("famille", "équipe"))
+            return self.noun(rng, noun, "one", "mon" if own else "le")
         noun = pick(rng, self.nouns("folk"))
         return self.noun(rng, noun, "any", pick(rng, _FOLK_DETERMINERS))
 
@@ -237,7 +238,7 @@ class NounPhrases:
             adjective = self._attribute(rng, noun)
         if not plain and code == "le" and "person" not in noun.classes:
             chance = rng.random()
-            if chance < _OWNER:
+            if chance < _OWNER and not noun.classes.isdisjoint(OWNABLE):
                 return self.owned(rng, noun, gender, plural, adjective)
             if chance < _OWNER + _SUPERLATIVE and adjective and adjective.has_degrees:
                 return self._superlative(noun, gender, plural, adjective)
@@ -412,6 +413,9 @@ class NounPhrases:
         return pick(rng, fitting) if fitting else None
 
 
+# What somebody may have, and who: mon sac, le sac de Paul.
+OWNABLE = frozenset(("clothing", "personal", "pet", "vehicle", "device", "text", "furniture"))
+OWNABLE |= {"room", "building", "toy", "instrument", "kin", "friend", "body"}
 _PERSON = frozenset(("person",))
 _PERSON_ADJECTIVES = frozenset(("character", "looks"))
 _OWNERS = ("mon", "mon", "mon", "ton", "notre", "ton", "son", "leur")

@@ -10,7 +10,7 @@ from transformer.text.phrasebook.english import BE_PAST, BE_PRESENT, English
 from transformer.text.phrasebook.french import French
 from transformer.text.phrasebook.lexicon import Lexicon
 from transformer.text.phrasebook.morphology import agree_participle
-from transformer.text.phrasebook.noun_phrases import NounPhrases, Weighted, pick
+from transformer.text.phrasebook.noun_phrases import OWNABLE, NounPhrases, Weighted, pick
 from transformer.text.phrasebook.words import NounPhrase
 
 
@@ -306,7 +306,7 @@ class Sentences:
         code = self.phrases.addressed(pick(rng, ("un", "un", "le", "mon", "ton", "ce", "son")))
         if noun.mass:
             code = "du" if code == "un" else code
-        if noun.classes.isdisjoint(_OWNABLE) and code in ("mon", "ton", "son", "votre"):
+        if noun.classes.isdisjoint(OWNABLE) and code in ("mon", "ton", "son", "votre"):
             code = "un" if not noun.mass else "du"
         if code == "ce":
             code = "le"
@@ -374,6 +374,8 @@ class Sentences:
             return None
         subject = first.subject
         if way in ("inf", "gerund"):
+            if fr_word == "pour" and "goes" not in first.use.tags:
+                return None
             second = self.clauses.willed(rng, subject, simple=True)
         elif way in ("because", "so"):
             again = _again(subject)
@@ -492,7 +494,7 @@ class Sentences:
         code = pick(rng, ("le", "le", "un", "un", "mon", "ce"))
         if noun.mass and code == "un":
             code = "du"
-        if code in ("mon", "ton") and noun.classes.isdisjoint(_OWNABLE):
+        if code in ("mon", "ton") and noun.classes.isdisjoint(OWNABLE):
             code = "le"
         if "kin" in noun.classes:
             code = "mon"
@@ -533,10 +535,8 @@ _IT_IS = {
 }
 _PLACED = ("folk", "pet", "wild", "farm", "furniture", "personal", "text", "dishware", "fruit")
 _PLACED += ("vegetable", "shop", "public", "plant", "device", "container", "foodstuff", "drink")
-_OWNABLE = frozenset(("clothing", "personal", "pet", "vehicle", "device", "text", "furniture"))
-_OWNABLE |= {"room", "building", "toy", "instrument", "kin", "friend"}
 # Said without an article in English: gardening, French.
-_GENERAL = frozenset(("sport", "hobby", "art", "language", "subject", "topic", "game"))
+_GENERAL = frozenset(("feeling", "quality", "sport", "hobby", "art", "language", "subject", "topic", "game"))
 _SHOWN = (("c'est", "it is"), ("voilà", "there is"), ("voici", "here is"), ("où est", "where is"))
 # The tense of a reason beside that of what it explains.
 _REASON_TENSES = {"pc": "imp", "imp": "imp", "fut": "fut"}
@@ -554,6 +554,4 @@ _JOINTS = (
     ("pour", "to", "inf"),
     ("pour", "to", "inf"),
     ("avant de", "before", "gerund"),
-    ("sans", "without", "gerund"),
-    (" ou", " or", "and"),
 )
