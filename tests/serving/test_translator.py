@@ -53,6 +53,20 @@ def test_the_source_is_normalised_as_the_card_says(translator):
     assert texts_of(translator.translate(["  UN\u00a0\tChat "])) == ["UN CHAT"]
 
 
+def test_words_that_the_training_text_never_had_are_told(make_translator):
+    translator = Translator(make_translator(words=["un", "chat"]), "cpu", num_threads=1)
+    assert translator.unknown_words("Un\u00a0chat, des chiens DES Ngozi") == [
+        "des",
+        "chiens",
+        "ngozi",
+    ]
+    assert translator.unknown_words(" ") == []
+
+
+def test_a_translator_without_a_list_of_words_knows_of_no_unknown_ones(translator):
+    assert translator.unknown_words("Ngozi") == []
+
+
 @pytest.mark.parametrize("text", ["", " ", "\t\u00a0\n"])
 def test_nothing_is_translated_into_nothing(translator, text):
     answers = translator.translate(["un", text, "deux"], num_best=2)

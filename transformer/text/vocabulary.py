@@ -11,6 +11,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from transformer.batches import batched
 from transformer.text.corpus import read_side
+from transformer.text.scripts import SPACED, UNSPACED
 from transformer.text.special_tokens import SPECIAL_TOKENS, UNK
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 from transformer.text.vocab_config import (
@@ -24,15 +25,12 @@ from transformer.text.vocab_config import (
 )
 
 _BATCH_TEXTS = 8192
-# Scripts that put no space between words, with the mark of a long vowel, which has no script.
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_SPACED = rf"[\p{{L}}\p{{M}}&&[^{_UNSPACED}]]"
 # A text falls into words, digits and signs, each with the space before it. An apostrophe stays
 # with the word before it; what follows does too when it is short: "l'|homme", "d'un", "don't".
 # In a script without spaces the text up to the next sign counts as one word.
 _PIECES = (
-    rf" ?{_SPACED}+(?:['’]{_SPACED}{{1,2}}(?!{_SPACED}))*(?:['’](?={_SPACED}))?"
-    rf"| ?[{_UNSPACED}]+"
+    rf" ?{SPACED}+(?:['’]{SPACED}{{1,2}}(?!{SPACED}))*(?:['’](?={SPACED}))?"
+    rf"| ?[{UNSPACED}]+"
     r"| ?\p{N}"
     r"| ?([^\s\p{L}\p{M}\p{N}])\1*"  # a run of one sign, such as an ellipsis
     r"|\s"
@@ -183,7 +181,7 @@ def _empty(model: Any) -> Any:
     fast.normalizer = normalizers.Sequence(
         [
             normalizers.Prepend(" "),
-            normalizers.Replace(tokenizers.Regex(rf"\A (?=[{_UNSPACED}])"), ""),
+            normalizers.Replace(tokenizers.Regex(rf"\A (?=[{UNSPACED}])"), ""),
         ]
     )
     fast.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(_PIECES), "isolated")
