@@ -13,6 +13,9 @@ class NormalizationConfig(Section):
     lowercase: bool
     # Hyphens and dashes become spaces; all other punctuation but the apostrophe is removed.
     strip_punctuation: bool
+    # Typographic quotes, apostrophes, ligatures, full-width forms, spaces before ? ! : ; and
+    # repeated marks get one plain form: a sentence is the same however it is typed.
+    fold_typography: bool
 
 
 class CleanConfig(Section):

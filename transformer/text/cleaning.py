@@ -109,7 +109,7 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
 
 def normalize_side(text: str, config: NormalizationConfig) -> str:
     """One side's normalisation as its config has it."""
-    return normalize(text, lowercase=config.lowercase, strip_punctuation=config.strip_punctuation)
+    return normalize(text, **dict(config))
 
 
 def normalize_pair(pair: Pair, config: CleanConfig) -> Pair:
@@ -128,7 +128,9 @@ def clean_pair(
     candidates = [pair]
     if config.single_sentence:
         sides = [
-            split_sentences(normalize(side, lowercase=False, strip_punctuation=False))
+            split_sentences(
+                normalize(side, lowercase=False, strip_punctuation=False, fold_typography=False)
+            )
             for side in pair
         ]
         if not all(sides):
