@@ -42,6 +42,7 @@ def config(**changes: Any) -> CleanConfig:
         "drop_copies": True,
         "drop_leaks": True,
         "drop_duplicates": True,
+        "augment": None,
         "num_reject_samples": 10,
         "seed": 0,
     }

@@ -21,6 +21,7 @@ def config(**changes: Any) -> CleanConfig:
         "drop_copies": True,
         "drop_leaks": True,
         "drop_duplicates": True,
+        "augment": None,
         "num_reject_samples": 0,
         "seed": 0,
     }

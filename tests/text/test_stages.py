@@ -40,6 +40,7 @@ clean:
   drop_copies: true
   drop_leaks: true
   drop_duplicates: true
+  augment: null
   num_reject_samples: 5
   seed: 1
 vocab:

@@ -64,7 +64,8 @@ _CAPITAL_BEFORE_SMALL = re.compile("[ŒÆ](?=[a-z])")
 _SPACE_IN_QUOTES = re.compile("(?<![^ ])(«) | (»)(?=[.,;:?!)]*(?: |$))")
 # Only where the marks end a word: "a :b" and a smiley stay.
 _SPACE_BEFORE_MARKS = re.compile(r' (?=(?:[?!]+[").\]]*|[:;])(?: |$))')
-_REPEATED_MARKS = re.compile(r"[?!]{2,}|\.{4,}")
+_REPEATED_MARKS = re.compile(r"[?!][?!]+")
+_MANY_STOPS = re.compile(r"\.{4,}")
 _ASCII_SIGNS = frozenset(string.punctuation) - {"'"}
 _RUN_OF_SPACES = re.compile(" {2,}")
 
@@ -109,12 +110,12 @@ def _fold_typography(text: str) -> str:
         text = _CAPITAL_BEFORE_SMALL.sub(lambda found: "Oe" if found[0] == "Œ" else "Ae", text)
         text = unicodedata.normalize("NFC", text.translate(_PLAIN_FORMS))
     text = _SPACE_BEFORE_MARKS.sub("", text)
-    return _REPEATED_MARKS.sub(_shortest_marks, text)
+    text = _REPEATED_MARKS.sub(_each_mark_once, text)
+    return _MANY_STOPS.sub("...", text)
 
 
-def _shortest_marks(found: re.Match[str]) -> str:
-    marks = found[0]
-    return "..." if marks[0] == "." else "".join(mark for mark in "?!" if mark in marks)
+def _each_mark_once(found: re.Match[str]) -> str:
+    return "".join(mark for mark in "?!" if mark in found[0])
 
 
 @cache  # one entry for each character that ever comes by
