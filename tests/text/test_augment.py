@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from random import Random
+from time import process_time
 from typing import Any
 
 import pytest
@@ -174,3 +175,11 @@ def test_noise_makes_neither_leaks_nor_copies(tmp_path: Path) -> None:
     report = run(tmp_path, {"lose_accents": 1.0}, train, held_out=held_out)
     assert read(tmp_path) == [("Déjà là?", "Already there?"), ("Zoé", "Zoe"), ("Ne.", "Born.")]
     assert (report.kept, report.augmented, report.noise["lose_accents"]) == (3, 1, 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", ["é" * 200_000, "a" + "." * 200_000 + "b", "a " * 100_000 + "b"])
+def test_time_grows_with_the_text_alone(kind: str, text: str) -> None:
+    start = process_time()
+    add_noise(kind, text, Random(0))
+    assert process_time() - start < 2

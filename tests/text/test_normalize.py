@@ -2,6 +2,7 @@
 
 import string
 from itertools import product
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -164,3 +165,11 @@ def test_the_strictest_form_does_not_depend_on_what_ran_before(text: str) -> Non
             fold_typography=fold_typography,
         )
         assert strictest(weaker) == strictest(text)
+
+
+@pytest.mark.parametrize("unit", ["!", " !", " :", "« ", " »", '!"', "…", ".", " !)", "œ", "Œ"])
+def test_time_grows_with_the_text_whatever_it_holds(unit: str) -> None:
+    start = process_time()
+    strictest(unit * 100_000 + "a")
+    folded("a" + unit * 100_000 + "a")
+    assert process_time() - start < 3

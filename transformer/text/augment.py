@@ -14,7 +14,8 @@ from transformer.text.normalize import normalize
 
 # Of Latin letters alone: a Japanese or Indic sign without its mark is another sign.
 _ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
-_FINAL_MARK = re.compile(r" *[.?!…。？！؟]+$")
+# With the space that may stand before them.
+_FINAL_MARKS = " .?!…。？！؟"
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 _KEY_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _NEAR_KEYS = {
@@ -132,22 +133,18 @@ def _typo(text: str, random: Random) -> str:
 
 def _misspell(word: str, random: Random) -> str:
     # The first letter is hardly ever missed.
-    places = range(1, len(word))
-    ways = [
-        [  # neighbours swapped
-            word[:i] + word[i + 1] + word[i] + word[i + 2 :]
-            for i in places[:-1]
-            if word[i] != word[i + 1]
-        ],
-        [word[:i] + word[i + 1 :] for i in places],
-        [word[:i] + word[i] + word[i:] for i in places],
-        [word[:i] + key + word[i + 1 :] for i in places for key in _NEAR_KEYS.get(word[i], "")],
-    ]
-    return random.choice(random.choice([way for way in ways if way]))
+    place = random.randrange(1, len(word))
+    before, letter, after = word[:place], word[place], word[place + 1 :]
+    ways = [before + after, before + letter + letter + after]
+    if after and after[0] != letter:
+        ways.append(before + after[0] + letter + after[1:])
+    if keys := _NEAR_KEYS.get(letter):
+        ways.append(before + random.choice(keys) + after)
+    return random.choice(ways)
 
 
 def _lose_final_mark(text: str, _: Random) -> str:
-    return _FINAL_MARK.sub("", text) or text
+    return text.rstrip(_FINAL_MARKS) or text
 
 
 def _title_case(text: str, _: Random) -> str:
