@@ -22,7 +22,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class AugmentConfig(Section):
-    """Of the training sources, the share that has each kind of noise.
+    """The share of training sources on which each kind of noise is tried.
 
     After the modifiers of OpusTrainer (Bogoychev et al. 2023, arXiv:2311.14838).
     """
