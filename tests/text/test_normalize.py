@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.text.normalize import normalize
+from transformer.text.normalize import _BASE, normalize
 
 TEXT = st.text(
     st.one_of(
@@ -49,6 +49,11 @@ def test_every_kind_of_space_becomes_one_plain_space(space: str) -> None:
 )
 def test_invisible_characters_go(invisible: str) -> None:
     assert base(f"{invisible}Donau{invisible}dampfer") == "Donaudampfer"
+
+
+def test_text_that_prints_holds_nothing_that_is_always_replaced() -> None:
+    # The short way of `normalize` rests on it.
+    assert not [code for code in _BASE if chr(code).isprintable()]
 
 
 def test_joiners_that_spelling_needs_stay() -> None:
