@@ -11,7 +11,10 @@ import onnxruntime
 import pytest
 
 from transformer.serving import translator as module
+from transformer.serving.card import load_card
 from transformer.serving.translator import Translator, UntranslatableError
+from transformer.text.cleaning import normalize_side
+from transformer.text.tokenizer import TokenizerPair
 
 
 @pytest.fixture
@@ -285,3 +288,20 @@ def test_translating_imports_nothing_that_only_training_needs(make_translator):
     assert answer == "UN CHAT"
     heavy = {"torch", "pyarrow", "mlflow", "dvc", "onnx", "datasets", "sacrebleu"}
     assert not heavy & set(modules.split())
+
+
+def test_however_a_sentence_is_typed_it_gets_the_ids_of_the_training_text(
+    make_translator, monkeypatch
+):
+    raw = "Un chat « dort\u202f»\u202f!?"
+    folder = make_translator()
+    card = load_card(folder)
+    source = TokenizerPair.load(folder).source
+    in_training = source.encode(normalize_side(raw, card.normalization.source))
+    served = []
+    monkeypatch.setattr(
+        Translator, "_run", lambda self, rows, options: served.extend(rows) or [[]] * len(rows)
+    )
+    typed = [raw, 'un chat "dort" ?!', "Un  chat “dort” !?!?", "Ｕｎ chat «\xa0dort » ？！"]
+    Translator(folder, "cpu").translate(typed)
+    assert served == [[*in_training, source.eos_id]] * len(typed)

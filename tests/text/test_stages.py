@@ -31,8 +31,8 @@ corpus:
   target_column: 1
   split: {valid_pairs: 4, test_pairs: 4, seed: 1}
 clean:
-  source: {lowercase: false, strip_punctuation: false}
-  target: {lowercase: false, strip_punctuation: false}
+  source: {lowercase: false, strip_punctuation: false, fold_typography: false}
+  target: {lowercase: false, strip_punctuation: false, fold_typography: false}
   single_sentence: false
   length_unit: word
   max_length: 10
@@ -40,6 +40,7 @@ clean:
   drop_copies: true
   drop_leaks: true
   drop_duplicates: true
+  augment: null
   num_reject_samples: 5
   seed: 1
 vocab:

@@ -64,7 +64,7 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
             "max_bleu_loss": 100.0,
         }
         ids = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
-        plain = {"lowercase": False, "strip_punctuation": False}
+        plain = {"lowercase": False, "strip_punctuation": False, "fold_typography": False}
         export_translator(
             tmp_path / name,
             tmp_path / "reports",
