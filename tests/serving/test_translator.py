@@ -10,8 +10,12 @@ from hashlib import sha256
 import onnxruntime
 import pytest
 
+from transformer.files import sha256_file
 from transformer.serving import translator as module
 from transformer.serving.translator import Translator, UntranslatableError
+from transformer.text.tokenizer import TokenizerPair
+from transformer.text.vocab_config import BpeSpec
+from transformer.text.vocabulary import fit_tokenizer
 
 
 @pytest.fixture
@@ -51,6 +55,20 @@ def test_one_run_per_batch(translator, monkeypatch):
 
 def test_the_source_is_normalised_as_the_card_says(translator):
     assert texts_of(translator.translate(["  UN\u00a0\tChat "])) == ["UN CHAT"]
+
+
+def test_marked_capitals_come_back(make_translator):
+    spec = BpeSpec(kind="bpe", size=400, min_frequency=1, mark_case=True)
+    tokenizer = fit_tokenizer(spec, ["un chat ngozi nasa"])
+    pair = TokenizerPair(tokenizer, tokenizer)
+    side = {"lowercase": False}
+    folder = make_translator(tokenizer_sha256=pair.sha256, normalization={"source": side})
+    pair.save(folder)
+    card = json.loads((folder / "translator.json").read_text())
+    card["files"]["meta.json"] = sha256_file(folder / "meta.json")
+    (folder / "translator.json").write_text(json.dumps(card))
+    translator = Translator(folder, "cpu", num_threads=1)
+    assert texts_of(translator.translate(["Ngozi un chat NASA"])) == ["Ngozi un chat NASA"]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\t\u00a0\n"])
