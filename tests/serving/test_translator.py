@@ -10,11 +10,14 @@ from hashlib import sha256
 import onnxruntime
 import pytest
 
+from transformer.files import sha256_file
 from transformer.serving import translator as module
 from transformer.serving.card import load_card
 from transformer.serving.translator import Translator, UntranslatableError
 from transformer.text.cleaning import normalize_side
 from transformer.text.tokenizer import TokenizerPair
+from transformer.text.vocab_config import BpeSpec
+from transformer.text.vocabulary import fit_tokenizer
 
 
 @pytest.fixture
@@ -68,6 +71,20 @@ def test_words_that_the_training_text_never_had_are_told(make_translator):
 
 def test_a_translator_without_a_list_of_words_knows_of_no_unknown_ones(translator):
     assert translator.unknown_words("Ngozi") == []
+
+
+def test_marked_capitals_come_back(make_translator):
+    spec = BpeSpec(kind="bpe", size=400, min_frequency=1, mark_case=True)
+    tokenizer = fit_tokenizer(spec, ["un chat ngozi nasa"])
+    pair = TokenizerPair(tokenizer, tokenizer)
+    side = {"lowercase": False}
+    folder = make_translator(tokenizer_sha256=pair.sha256, normalization={"source": side})
+    pair.save(folder)
+    card = json.loads((folder / "translator.json").read_text())
+    card["files"]["meta.json"] = sha256_file(folder / "meta.json")
+    (folder / "translator.json").write_text(json.dumps(card))
+    translator = Translator(folder, "cpu", num_threads=1)
+    assert texts_of(translator.translate(["Ngozi un chat NASA"])) == ["Ngozi un chat NASA"]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\t\u00a0\n"])

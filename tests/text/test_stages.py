@@ -44,7 +44,7 @@ clean:
   num_reject_samples: 5
   seed: 1
 vocab:
-  joint: {kind: bpe, size: 300, min_frequency: 2}
+  joint: {kind: bpe, size: 300, min_frequency: 2, mark_case: false}
   source: null
   target: null
 tokenize: {max_tokens: 20}
@@ -92,7 +92,7 @@ def test_a_change_of_vocabulary_leaves_no_old_file(folder: Path) -> None:
     for stage in STAGES[:3]:
         stage()
     word = "{kind: word, boundary: sign, size: 50, min_frequency: 1}"
-    text = PARAMS.replace("{kind: bpe, size: 300, min_frequency: 2}", "null")
+    text = PARAMS.replace("{kind: bpe, size: 300, min_frequency: 2, mark_case: false}", "null")
     text = text.replace("source: null\n  target: null", f"source: {word}\n  target: {word}")
     (folder / "params.yaml").write_text(text)
     vocab()
