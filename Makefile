@@ -1,6 +1,8 @@
 # Two commands do everything: `make repro` (a trained translator that answers), `make test`.
 PYTHON ?= python3
 VENV := .venv
+# What installs the packages: uv, or pip.
+INSTALLER ?= uv
 INSTALLED := $(VENV)/.installed
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export MLFLOW_DISABLE_TELEMETRY := true
@@ -24,10 +26,10 @@ help:
 
 setup: $(INSTALLED)
 
-$(INSTALLED): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml constraints.txt tools/install.py
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	pip install --constraint constraints.txt --editable '.[train,dev]'
+	python tools/install.py --installer $(INSTALLER)
 	touch $@
 
 repro: setup

@@ -13,6 +13,9 @@ import typer
 from transformer.serving.lines import ByteStream, read_lines
 from transformer.serving.translator import Translation, Translator, UntranslatableError
 
+# Unknown words of one text that a warning names.
+_MAX_NAMED = 8
+
 
 @contextmanager
 def exits_as_a_filter() -> Iterator[None]:
@@ -66,6 +69,9 @@ def write_answers(
         options: of `Translator.translate`.
         as_json: an object for each text; else the best translation, or a table of several.
 
+    Standard error is warned of a translation cut at its limit, and of words that the training text
+    never had.
+
     Raises:
         ValueError: a text can't be translated; what comes before it is still answered.
     """
@@ -81,8 +87,10 @@ def write_answers(
             number += 1
             if not all(translation.is_complete for translation in translations):
                 typer.echo(f"warning: {name} {number}: cut at the length limit", err=True)
+            if unknown := translator.unknown_words(text):
+                typer.echo(f"warning: {name} {number}: {_tell_unknown(unknown)}", err=True)
             if as_json:
-                answer = _as_json(text, translations, translator)
+                answer = _as_json(text, translations, unknown, translator)
             elif options["num_best"] == 1:
                 answer = translations[0].text + "\n"
             else:
@@ -93,9 +101,18 @@ def write_answers(
             raise ValueError(problem)
 
 
-def _as_json(text: str, translations: Sequence[Translation], translator: Translator) -> str:
+def _tell_unknown(words: Sequence[str]) -> str:
+    named = ", ".join(f"'{word}'" for word in words[:_MAX_NAMED])
+    more = f" and {len(words) - _MAX_NAMED} more" if len(words) > _MAX_NAMED else ""
+    return f"not in the training text: {named}{more}; carried over or guessed"
+
+
+def _as_json(
+    text: str, translations: Sequence[Translation], unknown: Sequence[str], translator: Translator
+) -> str:
     values = {
         "source": text,
+        "unknown_words": unknown,
         "translations": [
             {"text": best.text, "score": round(best.score, 6), "is_complete": best.is_complete}
             for best in translations

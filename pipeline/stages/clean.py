@@ -1,4 +1,4 @@
-"""`clean`: normalised text, filtered training pairs."""
+"""`clean`: normalised text, filtered and augmented training pairs."""
 
 import typer
 
@@ -17,4 +17,8 @@ def clean() -> None:
     typer.echo(f"train: {report.kept} pairs kept of {report.candidates}")
     for reason, count in report.rejected.items():
         typer.echo(f"  {reason}: {count}")
+    if report.augmented:
+        typer.echo(f"  sources with noise: {report.augmented}")
+        for kind, count in report.noise.items():
+            typer.echo(f"    {kind}: {count}")
     typer.echo(f"valid: {report.valid} pairs, test: {report.test} pairs, all kept")

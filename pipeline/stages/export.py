@@ -25,8 +25,10 @@ def export() -> None:
     from transformer.model.checkpoint import load_with_tokenizers, model_hash
     from transformer.search.options import SearchConfig
     from transformer.text.clean_config import CleanConfig
+    from transformer.text.corpus import part_path, read_side
     from transformer.text.heldout import encode_sources, read_heldout
     from transformer.text.manifest import read_manifest
+    from transformer.text.word_list import most_frequent_words
 
     clean = load_section("clean", CleanConfig)
     search, evaluate, config = load_sections(
@@ -41,6 +43,7 @@ def export() -> None:
         REPORTS,
         model,
         tokenizer_files={path.name: path for path in sorted(TOKENIZER.glob("*.json"))},
+        words=most_frequent_words(read_side(part_path(CLEAN, "train"), "source")),
         provenance=collect_provenance(manifest, clean, info, model_hash(CHECKPOINT)),
         test=TestSet(
             sources=sources,

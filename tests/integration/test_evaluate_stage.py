@@ -69,7 +69,7 @@ def project(tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.tracking.evaluation.track_evaluation", track_evaluation)
     (tmp_path / "params.yaml").write_text(PARAMS)
     write_corpus(tmp_path / "data/raw", zip(SOURCES, REFERENCES, strict=True))
-    plain = {"lowercase": False, "strip_punctuation": False}
+    plain = {"lowercase": False, "strip_punctuation": False, "fold_typography": False}
     clean = [[normalize(text, **plain) for text in side] for side in (SOURCES, REFERENCES)]
     write_corpus(tmp_path / "data/clean", zip(*clean, strict=True))
     manifest = Manifest(

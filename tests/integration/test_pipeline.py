@@ -23,10 +23,14 @@ def trained(clone):
 def test_one_command_runs_all_stages_and_the_translator_answers(trained):
     stages = ["download", "clean", "vocab", "tokenize", "pretrain", "train", "evaluate", "export"]
     assert stages_run(trained.first) == stages
-    answer = json.loads(trained.pipeline("translate", "--json", "Il vit au Japon.").stdout)
+    done = trained.pipeline("translate", "--json", "Il vit au Japon.", "Il vit au xyzzystan.")
+    answer, other = map(json.loads, done.stdout.splitlines())
     assert answer["source"] == "Il vit au Japon."
     assert answer["translations"][0]["text"]
     passed = json.loads(trained.read("reports/export.json"))["int8_passed"]
+    assert "xyzzystan" in other["unknown_words"]
+    assert "vit" not in other["unknown_words"]
+    assert "warning: sentence 2: not in the training text: 'xyzzystan'" in done.stderr
     assert answer["precision"] == ("int8" if passed else "float32")
 
 

@@ -73,6 +73,7 @@ def test_json_is_one_object_per_line(run):
     best = {"text": "UN", "score": -0.14, "is_complete": True}
     assert first == {
         "source": "un",
+        "unknown_words": [],
         "translations": [best],
         "source_language": "fr",
         "target_language": "en",
@@ -162,6 +163,24 @@ def test_a_translation_cut_at_its_limit_is_told(run, make_translator):
     done = run("un deux trois", model=make_translator("short", search=search))
     assert done.stdout == b"UN DEUX\n"
     assert done.stderr == b"warning: sentence 1: cut at the length limit\n"
+
+
+def test_unknown_words_are_told_beside_the_answer(run, make_translator):
+    model = make_translator("listed", words=["un", "chat", "deux"])
+    done = run("--json", stdin=b"un chat\ndeux ngozi !\n", model=model)
+    assert done.stderr.decode() == (
+        "warning: standard input, line 2: not in the training text: 'ngozi'; "
+        "carried over or guessed\n"
+    )
+    unknown = [json.loads(line)["unknown_words"] for line in done.stdout.splitlines()]
+    assert unknown == [[], ["ngozi"]]
+
+
+def test_of_many_unknown_words_a_few_are_named(run, make_translator):
+    model = make_translator("listed", words=["un"])
+    done = run("un ab cd ef gh. Ij kl mn op. Qr st.", model=model)
+    assert done.returncode == 0
+    assert "'ab', 'cd', 'ef', 'gh', 'ij', 'kl', 'mn', 'op' and 2 more;" in done.stderr.decode()
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def split(source, target):
 
 def read(folder, source, target):
     ids = SimpleNamespace(train=split([5, 6], [7]), valid=split([8], [9, 9]))
-    plain = NormalizationConfig(lowercase=False, strip_punctuation=True)
+    plain = NormalizationConfig(lowercase=False, strip_punctuation=True, fold_typography=False)
     texts = read_text(
         folder,
         MonolingualFiles(source=source, target=target),

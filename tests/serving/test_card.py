@@ -17,7 +17,11 @@ def edit(folder, change):
 def test_a_whole_folder_loads(make_translator):
     card = load_card(make_translator())
     assert (card.source_language, card.search.beam_size, card.max_source_tokens) == ("fr", 4, 8)
-    assert dict(card.normalization.source) == {"lowercase": True, "strip_punctuation": False}
+    assert dict(card.normalization.source) == {
+        "lowercase": True,
+        "strip_punctuation": False,
+        "fold_typography": True,
+    }
 
 
 def test_a_folder_without_a_translator_is_refused(tmp_path):
@@ -32,9 +36,9 @@ def test_a_card_that_is_no_json_is_refused(make_translator):
         load_card(folder)
 
 
-@pytest.mark.parametrize("found", [1, 3, 5, None, "4"])
+@pytest.mark.parametrize("found", [1, 4, 6, None, "5"])
 def test_an_unknown_format_is_refused(make_translator, found):
-    with pytest.raises(ValueError, match=f"format = {found!r}, but this version reads format 4"):
+    with pytest.raises(ValueError, match=f"format = {found!r}, but this version reads format 5"):
         load_card(make_translator(format=found))
 
 

@@ -10,8 +10,14 @@ from hashlib import sha256
 import onnxruntime
 import pytest
 
+from transformer.files import sha256_file
 from transformer.serving import translator as module
+from transformer.serving.card import load_card
 from transformer.serving.translator import Translator, UntranslatableError
+from transformer.text.cleaning import normalize_side
+from transformer.text.tokenizer import TokenizerPair
+from transformer.text.vocab_config import BpeSpec
+from transformer.text.vocabulary import fit_tokenizer
 
 
 @pytest.fixture
@@ -51,6 +57,34 @@ def test_one_run_per_batch(translator, monkeypatch):
 
 def test_the_source_is_normalised_as_the_card_says(translator):
     assert texts_of(translator.translate(["  UN\u00a0\tChat "])) == ["UN CHAT"]
+
+
+def test_words_that_the_training_text_never_had_are_told(make_translator):
+    translator = Translator(make_translator(words=["un", "chat"]), "cpu", num_threads=1)
+    assert translator.unknown_words("Un\u00a0chat, des chiens DES Ngozi") == [
+        "des",
+        "chiens",
+        "ngozi",
+    ]
+    assert translator.unknown_words(" ") == []
+
+
+def test_a_translator_without_a_list_of_words_knows_of_no_unknown_ones(translator):
+    assert translator.unknown_words("Ngozi") == []
+
+
+def test_marked_capitals_come_back(make_translator):
+    spec = BpeSpec(kind="bpe", size=400, min_frequency=1, mark_case=True)
+    tokenizer = fit_tokenizer(spec, ["un chat ngozi nasa"])
+    pair = TokenizerPair(tokenizer, tokenizer)
+    side = {"lowercase": False}
+    folder = make_translator(tokenizer_sha256=pair.sha256, normalization={"source": side})
+    pair.save(folder)
+    card = json.loads((folder / "translator.json").read_text())
+    card["files"]["meta.json"] = sha256_file(folder / "meta.json")
+    (folder / "translator.json").write_text(json.dumps(card))
+    translator = Translator(folder, "cpu", num_threads=1)
+    assert texts_of(translator.translate(["Ngozi un chat NASA"])) == ["Ngozi un chat NASA"]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\t\u00a0\n"])
@@ -271,3 +305,20 @@ def test_translating_imports_nothing_that_only_training_needs(make_translator):
     assert answer == "UN CHAT"
     heavy = {"torch", "pyarrow", "mlflow", "dvc", "onnx", "datasets", "sacrebleu"}
     assert not heavy & set(modules.split())
+
+
+def test_however_a_sentence_is_typed_it_gets_the_ids_of_the_training_text(
+    make_translator, monkeypatch
+):
+    raw = "Un chat « dort\u202f»\u202f!?"
+    folder = make_translator()
+    card = load_card(folder)
+    source = TokenizerPair.load(folder).source
+    in_training = source.encode(normalize_side(raw, card.normalization.source))
+    served = []
+    monkeypatch.setattr(
+        Translator, "_run", lambda self, rows, options: served.extend(rows) or [[]] * len(rows)
+    )
+    typed = [raw, 'un chat "dort" ?!', "Un  chat “dort” !?!?", "Ｕｎ chat «\xa0dort » ？！"]
+    Translator(folder, "cpu").translate(typed)
+    assert served == [[*in_training, source.eos_id]] * len(typed)

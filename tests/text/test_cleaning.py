@@ -14,8 +14,8 @@ from transformer.text.cleaning import CleanReport, clean_corpus, clean_pair
 from transformer.text.corpus import Pair, part_path, read_pairs, write_pairs
 from transformer.text.filters import REASONS, make_filters
 
-AS_IS = NormalizationConfig(lowercase=False, strip_punctuation=False)
-BARE = NormalizationConfig(lowercase=True, strip_punctuation=True)
+AS_IS = NormalizationConfig(lowercase=False, strip_punctuation=False, fold_typography=False)
+BARE = NormalizationConfig(lowercase=True, strip_punctuation=True, fold_typography=False)
 TRAIN = [
     ("Va\u202f!", "Go."),
     ("Salut !", "Hi."),
@@ -42,6 +42,7 @@ def config(**changes: Any) -> CleanConfig:
         "drop_copies": True,
         "drop_leaks": True,
         "drop_duplicates": True,
+        "augment": None,
         "num_reject_samples": 10,
         "seed": 0,
     }

@@ -7,7 +7,7 @@ import pytest
 from transformer.text.clean_config import CleanConfig, NormalizationConfig
 from transformer.text.filters import count_words, judge, make_filters
 
-AS_IS = NormalizationConfig(lowercase=False, strip_punctuation=False)
+AS_IS = NormalizationConfig(lowercase=False, strip_punctuation=False, fold_typography=False)
 
 
 def config(**changes: Any) -> CleanConfig:
@@ -21,6 +21,7 @@ def config(**changes: Any) -> CleanConfig:
         "drop_copies": True,
         "drop_leaks": True,
         "drop_duplicates": True,
+        "augment": None,
         "num_reject_samples": 0,
         "seed": 0,
     }

@@ -95,7 +95,9 @@ def test_memory_does_not_grow_with_the_corpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ids_module, "BATCH_PAIRS", 64)
-    joint = fit_tokenizer(BpeSpec(kind="bpe", size=300, min_frequency=1), ["un chat"])
+    joint = fit_tokenizer(
+        BpeSpec(kind="bpe", size=300, min_frequency=1, mark_case=False), ["un chat"]
+    )
     tokenizers = TokenizerPair(joint, joint)
 
     def pairs(count: int) -> Iterator[Pair]:

@@ -31,8 +31,8 @@ corpus:
   target_column: 1
   split: {valid_pairs: 4, test_pairs: 4, seed: 1}
 clean:
-  source: {lowercase: false, strip_punctuation: false}
-  target: {lowercase: false, strip_punctuation: false}
+  source: {lowercase: false, strip_punctuation: false, fold_typography: false}
+  target: {lowercase: false, strip_punctuation: false, fold_typography: false}
   single_sentence: false
   length_unit: word
   max_length: 10
@@ -40,10 +40,11 @@ clean:
   drop_copies: true
   drop_leaks: true
   drop_duplicates: true
+  augment: null
   num_reject_samples: 5
   seed: 1
 vocab:
-  joint: {kind: bpe, size: 300, min_frequency: 2}
+  joint: {kind: bpe, size: 300, min_frequency: 2, mark_case: false}
   source: null
   target: null
 tokenize: {max_tokens: 20}
@@ -91,7 +92,7 @@ def test_a_change_of_vocabulary_leaves_no_old_file(folder: Path) -> None:
     for stage in STAGES[:3]:
         stage()
     word = "{kind: word, boundary: sign, size: 50, min_frequency: 1}"
-    text = PARAMS.replace("{kind: bpe, size: 300, min_frequency: 2}", "null")
+    text = PARAMS.replace("{kind: bpe, size: 300, min_frequency: 2, mark_case: false}", "null")
     text = text.replace("source: null\n  target: null", f"source: {word}\n  target: {word}")
     (folder / "params.yaml").write_text(text)
     vocab()

@@ -18,7 +18,7 @@ TEXTS = ["Va !", "Je m'en vais.", "Go.", "I am leaving.", "s pad unk"] * 3
 
 @pytest.fixture(scope="module")
 def bpe() -> Tokenizer:
-    return fit_tokenizer(BpeSpec(kind="bpe", size=300, min_frequency=1), TEXTS)
+    return fit_tokenizer(BpeSpec(kind="bpe", size=300, min_frequency=1, mark_case=False), TEXTS)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from transformer.config import parse_section
 from transformer.text.vocab_config import VocabConfig
 
-BPE = {"kind": "bpe", "size": 1000, "min_frequency": 2}
+BPE = {"kind": "bpe", "size": 1000, "min_frequency": 2, "mark_case": False}
 WORD = {"kind": "word", "boundary": "sign", "size": 100, "min_frequency": 1}
 HUB = {"kind": "pretrained", "name": "bert-base-cased", "revision": None}
 

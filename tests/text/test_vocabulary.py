@@ -28,13 +28,15 @@ from transformer.text.vocab_config import (
 from transformer.text.vocabulary import fit_pair, fit_tokenizer, settle_unigram
 from transformer.text.vocabulary_statistics import describe
 
-BPE = BpeSpec(kind="bpe", size=500, min_frequency=2)
-UNIGRAM = UnigramSpec(kind="unigram", size=400)
+BPE = BpeSpec(kind="bpe", size=500, min_frequency=2, mark_case=False)
+UNIGRAM = UnigramSpec(kind="unigram", size=400, mark_case=False)
 WORD = WordSpec(kind="word", boundary="sign", size=60, min_frequency=1)
 CHARACTER = CharacterSpec(kind="character", size=99, min_frequency=1)
 SPECS: dict[str, TokenizerSpec] = {
     "bpe": BPE,
     "unigram": UNIGRAM,
+    "marked bpe": BPE.model_copy(update={"mark_case": True}),
+    "marked unigram": UNIGRAM.model_copy(update={"mark_case": True}),
     "word": WORD,
     "character": CHARACTER,
 }
@@ -55,7 +57,7 @@ ODD = st.text(st.one_of(st.characters(), st.sampled_from(TRICKY)))
 
 @given(ODD)
 def test_normalised_text_comes_back_whole(fitted: dict[str, Tokenizer], text: str) -> None:
-    text = normalize(text, lowercase=False, strip_punctuation=False)
+    text = normalize(text, lowercase=False, strip_punctuation=False, fold_typography=False)
     for kind in ("bpe", "unigram"):
         ids = fitted[kind].encode(text)
         assert fitted[kind].unk_id not in ids
@@ -64,7 +66,7 @@ def test_normalised_text_comes_back_whole(fitted: dict[str, Tokenizer], text: st
 
 @given(st.text(st.sampled_from("aé '.!<>/▁\u0301日カー")))
 def test_known_words_and_characters_come_back_whole(text: str) -> None:
-    text = normalize(text, lowercase=False, strip_punctuation=False)
+    text = normalize(text, lowercase=False, strip_punctuation=False, fold_typography=False)
     for spec in (
         WordSpec(kind="word", boundary="sign", size=1000, min_frequency=1),
         CharacterSpec(kind="character", size=1000, min_frequency=1),
@@ -82,7 +84,7 @@ def test_characters_stand_alone_and_a_rare_one_is_unknown() -> None:
 
 def test_a_script_without_spaces_has_none_before_its_first_word() -> None:
     """So a piece of Chinese is one piece, wherever it stands."""
-    spec = BpeSpec(kind="bpe", size=300, min_frequency=2)
+    spec = BpeSpec(kind="bpe", size=300, min_frequency=2, mark_case=False)
     tokenizer = fit_tokenizer(spec, ["我们好，我们好，", "我们好，"])
     assert tokenizer.pieces(tokenizer.encode("我们好，我们好")) == ["我们好", "，", "我们好"]
     mixed = "Tom说：“OK，我们好。”"
@@ -150,13 +152,15 @@ def test_words_below_the_minimum_are_unknown() -> None:
 
 def test_pairs_below_the_minimum_are_not_merged() -> None:
     sizes = [
-        fit_tokenizer(BpeSpec(kind="bpe", size=500, min_frequency=frequency), ["abc"] * 3).size
+        fit_tokenizer(
+            BpeSpec(kind="bpe", size=500, min_frequency=frequency, mark_case=False), ["abc"] * 3
+        ).size
         for frequency in (3, 4)
     ]
     assert sizes[0] > sizes[1] == 256 + len(SPECIAL_TOKENS)
 
 
-@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "marked bpe", "marked unigram"])
 def test_the_size_is_kept_to(fitted: dict[str, Tokenizer], kind: str) -> None:
     assert 256 + len(SPECIAL_TOKENS) < fitted[kind].size <= SPECS[kind].size  # type: ignore[union-attr]
 

@@ -64,7 +64,7 @@ def _sentences(pairs: PairDataset, side: str) -> list[Integers]:
 
 
 def _encode(path: Path, config: NormalizationConfig, tokenizer: Tokenizer) -> Iterator[Integers]:
-    texts = (normalize(line, **config.model_dump()) for line in read_lines(path))
+    texts = (normalize(line, **dict(config)) for line in read_lines(path))
     for batch in batched(texts, _BATCH_LINES):
         for ids in tokenizer.encode_batch(batch):
             yield np.array(ids, dtype=np.int64)

@@ -15,7 +15,7 @@ from transformer.text.clean_config import NormalizationConfig
 from transformer.text.special_tokens import SpecialIds
 
 CARD = "translator.json"
-FORMAT = 4
+FORMAT = 5
 
 
 class Graph(Section):

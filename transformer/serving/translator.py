@@ -15,6 +15,7 @@ from transformer.serving.session import Provider, count_threads, expect_provider
 from transformer.text.normalize import normalize
 from transformer.text.sentences import split_sentences
 from transformer.text.tokenizer import TokenizerPair
+from transformer.text.word_list import WORDS, WordList
 
 # Source slots times beams in one run of the graph. On the CPU more of them gain nothing, and fewer
 # leave batches for the other cores.
@@ -96,6 +97,8 @@ class Translator:
                 f"({self._tokenizers.sha256[:12]}…, not {self.card.tokenizer_sha256[:12]}…); "
                 "export the translator again"
             )
+        self._normalization = dict(self.card.normalization.source)
+        self._words = WordList.load(folder / WORDS) if WORDS in self.card.files else None
 
         def choose(provider: Literal["cpu", "cuda"]) -> str:
             wanted = self.card.default_precision[provider] if precision == "auto" else precision
@@ -173,6 +176,18 @@ class Translator:
         gap = "" if language in UNSPACED_LANGUAGES else " "
         return [_join([next(remaining) for _ in of_text], gap) for of_text in pieces]
 
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of a text that the training text never had, each once, as they stand.
+
+        They are carried over or guessed. What counts as a word, and how many are known at most,
+        is told by `transformer.text.word_list`. A translator without a list of words, as older
+        ones are, has no unknown ones.
+
+        Raises:
+            UntranslatableError: the text isn't valid Unicode.
+        """
+        return [] if self._words is None else self._words.missing(self._normalize(0, text))
+
     def _open(
         self, path: Path, provider: Provider, num_threads: int | None
     ) -> tuple[Any, Literal["cpu", "cuda"]]:
@@ -207,7 +222,7 @@ class Translator:
             raise UntranslatableError(
                 index, f"not valid Unicode: {error}; convert it to UTF-8"
             ) from None
-        return normalize(text, **dict(self.card.normalization.source))
+        return normalize(text, **self._normalization)
 
     def _split(self, index: int, text: str, num_tokens: int, num_best: int) -> list[list[int]]:
         # The text as it came: normalisation may have taken the punctuation that ends a sentence.

@@ -1,6 +1,6 @@
 """The `clean` section: how text is normalised, which training pairs are kept."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -13,6 +13,31 @@ class NormalizationConfig(Section):
     lowercase: bool
     # Hyphens and dashes become spaces; all other punctuation but the apostrophe is removed.
     strip_punctuation: bool
+    # Typographic quotes, apostrophes, ligatures, full-width forms, spaces before ? ! : ; and
+    # repeated marks get one plain form: a sentence is the same however it is typed.
+    fold_typography: bool
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class AugmentConfig(Section):
+    """The share of training sources on which each kind of noise is tried.
+
+    After the modifiers of OpusTrainer (Bogoychev et al. 2023, arXiv:2311.14838).
+    """
+
+    # é as e, of Latin letters.
+    lose_accents: Share
+    # In one word of four letters or more, names excepted: two letters swapped, one dropped,
+    # doubled, or that of a key beside it.
+    typo: Share
+    # No . ? ! at the end; the target keeps its own.
+    lose_final_mark: Share
+    lowercase: Share
+    uppercase: Share
+    # Each Word With A Capital.
+    title_case: Share
 
 
 class CleanConfig(Section):
@@ -34,6 +59,9 @@ class CleanConfig(Section):
     drop_leaks: bool
     # Reject a pair that was kept before.
     drop_duplicates: bool
+    # Noise on the sources of the training pairs that are kept; null: none.
+    augment: AugmentConfig | None
     # Rejected pairs kept to look at, for each reason, drawn at random.
     num_reject_samples: int = Field(ge=0)
+    # Of those samples, and of the noise.
     seed: int = Field(ge=0)

@@ -1,15 +1,25 @@
-"""Cleaning a raw corpus: normalising all of it, filtering its training part."""
+"""Cleaning a raw corpus: normalising all of it, filtering and augmenting its training part."""
 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 
 from transformer.files import atomic_folder, write_csv, write_json
+from transformer.text.augment import KINDS, Augmenter
 from transformer.text.clean_config import CleanConfig, NormalizationConfig
 from transformer.text.corpus import PARTS, Pair, PairWriter, part_path, read_pairs, write_pairs
-from transformer.text.filters import EMPTY, REASONS, SENTENCE_COUNT, Filter, judge, make_filters
+from transformer.text.filters import (
+    EMPTY,
+    REASONS,
+    SENTENCE_COUNT,
+    Duplicate,
+    Filter,
+    judge,
+    make_filters,
+)
 from transformer.text.normalize import normalize
 from transformer.text.sentences import split_sentences
 
@@ -38,6 +48,10 @@ class CleanReport:
     kept: int
     # How many pairs each reason took, zeros included.
     rejected: Mapping[str, int]
+    # Of the pairs kept, those whose source has noise.
+    augmented: int
+    # How many sources each kind of noise changed, zeros included; some were changed by several.
+    noise: Mapping[str, int]
     # Pairs of the parts that nothing is ever dropped from.
     valid: int
     test: int
@@ -76,10 +90,14 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
         filters = make_filters(
             config, (pair for part in held_out for pair in read_pairs(part_path(temporary, part)))
         )
+        augment = _make_augmenter(config, filters)
         with PairWriter(part_path(temporary, "train")) as writer:
             for read, pair in enumerate(read_pairs(part_path(raw, "train")), start=1):
-                for candidate, cleaned, reason in clean_pair(pair, config, filters):
+                outcomes = clean_pair(pair, config, filters)
+                for sentence, (candidate, cleaned, reason) in enumerate(outcomes):
                     if reason is None:
+                        if augment is not None:
+                            cleaned = augment(read, sentence, candidate[0], cleaned)
                         writer.write(cleaned)
                     else:
                         counts[reason] += 1
@@ -102,6 +120,8 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
         candidates=writer.num_pairs + sum(counts.values()),
         kept=writer.num_pairs,
         rejected=counts,
+        augmented=augment.num_pairs if augment else 0,
+        noise=augment.counts if augment else dict.fromkeys(KINDS, 0),
         valid=held_out["valid"],
         test=held_out["test"],
     )
@@ -109,7 +129,12 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
 
 def normalize_side(text: str, config: NormalizationConfig) -> str:
     """One side's normalisation as its config has it."""
-    return normalize(text, lowercase=config.lowercase, strip_punctuation=config.strip_punctuation)
+    return normalize(
+        text,
+        lowercase=config.lowercase,
+        strip_punctuation=config.strip_punctuation,
+        fold_typography=config.fold_typography,
+    )
 
 
 def normalize_pair(pair: Pair, config: CleanConfig) -> Pair:
@@ -128,7 +153,9 @@ def clean_pair(
     candidates = [pair]
     if config.single_sentence:
         sides = [
-            split_sentences(normalize(side, lowercase=False, strip_punctuation=False))
+            split_sentences(
+                normalize(side, lowercase=False, strip_punctuation=False, fold_typography=False)
+            )
             for side in pair
         ]
         if not all(sides):
@@ -142,6 +169,17 @@ def clean_pair(
     for candidate in candidates:
         cleaned = normalize_pair(candidate, config)
         yield candidate, cleaned, judge(cleaned, filters)
+
+
+def _make_augmenter(config: CleanConfig, filters: list[Filter]) -> Augmenter | None:
+    if config.augment is None:
+        return None
+    return Augmenter(
+        config.augment,
+        config.seed,
+        partial(normalize_side, config=config.source),
+        [one for one in filters if not isinstance(one, Duplicate)],
+    )
 
 
 class _Sample:

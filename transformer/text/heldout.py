@@ -35,7 +35,10 @@ def read_heldout(raw: Path, clean: Path) -> Heldout:
             "they must match row by row: run the stage `clean` again"
         )
     normalized = [target for _, target in pairs]
-    plain = [normalize(text, lowercase=False, strip_punctuation=False) for text in references]
+    plain = [
+        normalize(text, lowercase=False, strip_punctuation=False, fold_typography=False)
+        for text in references
+    ]
     return Heldout(
         [source for source, _ in pairs], references, normalized if normalized != plain else None
     )

@@ -47,12 +47,30 @@ _BASE = (
     | dict.fromkeys(_INVISIBLE)
     | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 )
-_APOSTROPHES = dict.fromkeys(map(ord, "\u2018\u2019\u02bc\u2032\uff07"), "'")
+# The one list of what is an apostrophe: quotes of single strokes, accents without a letter, primes.
+_APOSTROPHES = dict.fromkeys(map(ord, "\u2018\u2019\u201a\u201b\u02bc\u2032\uff07\u00b4"), "'")
+_PLAIN_FORMS = str.maketrans(
+    # Full-width forms of ASCII, U+FF01 to U+FF5E.
+    {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
+    | _APOSTROPHES
+    | dict.fromkeys("«»‹›“”„‟″", '"')
+    | {"…": "...", "œ": "oe", "æ": "ae", "Œ": "OE", "Æ": "AE", "ĳ": "ij", "Ĳ": "IJ"}
+    | {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
+)
+_SPECIAL_FORM = re.compile(f"[{''.join(map(re.escape, map(chr, _PLAIN_FORMS)))}]")
+_CAPITAL_BEFORE_SMALL = re.compile("[ŒÆ](?=[a-z])")
+# The space that French sets inside its quotes. Where they point inwards, as in »German«, the space
+# stands outside and stays.
+_SPACE_IN_QUOTES = re.compile("(?<![^ ])(«) | (»)(?=[.,;:?!)]*(?: |$))")
+# Only where the marks end a word: "a :b" and a smiley stay.
+_SPACE_BEFORE_MARKS = re.compile(r' (?=(?:[?!]+[").\]]*|[:;])(?: |$))')
+_REPEATED_MARKS = re.compile(r"[?!][?!]+")
+_MANY_STOPS = re.compile(r"\.{4,}")
 _ASCII_SIGNS = frozenset(string.punctuation) - {"'"}
 _RUN_OF_SPACES = re.compile(" {2,}")
 
 
-def normalize(text: str, *, lowercase: bool, strip_punctuation: bool) -> str:
+def normalize(text: str, *, lowercase: bool, strip_punctuation: bool, fold_typography: bool) -> str:
     """Normalises one text. Doing it twice changes nothing more.
 
     Always: Unicode NFC; every kind of space and line end becomes a plain space, runs of them one;
@@ -64,8 +82,18 @@ def normalize(text: str, *, lowercase: bool, strip_punctuation: bool) -> str:
         lowercase: lower-case it.
         strip_punctuation: make hyphens and dashes spaces, typographic apostrophes plain ones, and
             remove all other punctuation and ASCII signs, apostrophes excepted.
+        fold_typography: give what people type in several ways one plain form: apostrophes and
+            quotes of all shapes become ' and ", "…" three full stops, ligatures their letters,
+            full-width signs and letters ASCII; no space before ? ! : ; at the end of a word nor
+            within « »; of repeated ? and ! one remains, or "?!" of both, and of more than three
+            full stops three.
     """
-    text = unicodedata.normalize("NFC", text.translate(_BASE))
+    # `isprintable` is False for all that `_BASE` changes, and quicker.
+    if not text.isprintable():
+        text = text.translate(_BASE)
+    text = unicodedata.normalize("NFC", text)
+    if fold_typography:
+        text = _fold_typography(_RUN_OF_SPACES.sub(" ", text).strip(" "))
     if lowercase:
         text = text.lower()
     if strip_punctuation:
@@ -74,6 +102,20 @@ def normalize(text: str, *, lowercase: bool, strip_punctuation: bool) -> str:
         # A mark that stood behind what is gone may now join the letter before it.
         text = unicodedata.normalize("NFC", text)
     return _RUN_OF_SPACES.sub(" ", text).strip(" ")
+
+
+def _fold_typography(text: str) -> str:
+    if _SPECIAL_FORM.search(text):
+        text = _SPACE_IN_QUOTES.sub(r"\1\2", text)
+        text = _CAPITAL_BEFORE_SMALL.sub(lambda found: "Oe" if found[0] == "Œ" else "Ae", text)
+        text = unicodedata.normalize("NFC", text.translate(_PLAIN_FORMS))
+    text = _SPACE_BEFORE_MARKS.sub("", text)
+    text = _REPEATED_MARKS.sub(_each_mark_once, text)
+    return _MANY_STOPS.sub("...", text)
+
+
+def _each_mark_once(found: re.Match[str]) -> str:
+    return "".join(mark for mark in "?!" if mark in found[0])
 
 
 @cache  # one entry for each character that ever comes by

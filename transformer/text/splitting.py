@@ -106,8 +106,10 @@ def group_pairs(pairs: Iterable[Pair]) -> NDArray[np.int64]:
 
 def _strictest(sentence: str) -> str:
     # Text that is nothing but punctuation would all be the same; it is told apart as it stands.
-    bare = normalize(sentence, lowercase=True, strip_punctuation=True)
-    return bare or normalize(sentence, lowercase=False, strip_punctuation=False)
+    bare = normalize(sentence, lowercase=True, strip_punctuation=True, fold_typography=True)
+    return bare or normalize(
+        sentence, lowercase=False, strip_punctuation=False, fold_typography=True
+    )
 
 
 def _number(hashes: "array[int]") -> NDArray[np.int64]:

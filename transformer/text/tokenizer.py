@@ -8,12 +8,16 @@ from typing import Any
 import tokenizers
 
 from transformer.files import atomic_write, read_json, write_json
+from transformer.text.casing import ALL_CAPITALS, CAPITAL, is_marked, mark_case, restore_case
 from transformer.text.special_tokens import find_special_ids
 
 META = "meta.json"
 JOINT = "tokenizer.json"
 SOURCE = "source.json"
 TARGET = "target.json"
+
+# How the marks of capitals are shown.
+_SIGNS = str.maketrans({CAPITAL: "↑", ALL_CAPITALS: "⇑"})
 
 
 class Tokenizer:
@@ -43,6 +47,8 @@ class Tokenizer:
         self.special = find_special_ids(vocabulary, where)
         # One past the largest id, which is what an embedding table needs; ids may have gaps.
         self.size = max(vocabulary.values()) + 1
+        # The file tells by its patterns; any other reader of it has to mark and restore as here.
+        self._marks_case = is_marked(json)
         self._control_ids = frozenset(self.special) - {self.special.unk_id}
 
     @classmethod
@@ -91,27 +97,36 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """The ids of `text`, without start or end token. Empty text gives no ids."""
-        return self._as_text(self._fast.encode(text, add_special_tokens=False).ids)
+        return self._as_text(self._fast.encode(self._prepare(text), add_special_tokens=False).ids)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` for many texts at once."""
-        encodings = self._fast.encode_batch_fast(list(texts), add_special_tokens=False)
+        prepared = [self._prepare(text) for text in texts]
+        encodings = self._fast.encode_batch_fast(prepared, add_special_tokens=False)
         return [self._as_text(encoding.ids) for encoding in encodings]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`. Padding, start and end tokens are skipped; unknowns show as such."""
         kept = [id for id in ids if id not in self._control_ids]
-        return str(self._fast.decode(kept, skip_special_tokens=False))
+        text = str(self._fast.decode(kept, skip_special_tokens=False))
+        return restore_case(text) if self._marks_case else text
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """One readable string per id, for tables; "▁" stands for a space before a piece."""
+        """One readable string per id, for tables; "▁" stands for a space before a piece.
+
+        Where the tokenizer marks capitals, "↑" stands before one and "⇑" before a word of them.
+        """
         return [self._piece(id) for id in ids]
 
     def unknown_spans(self, text: str) -> list[tuple[int, int]]:
         """Where the text is unknown: the character span [begin, end) of each unknown piece."""
+        # As it stands: marks would move the spans, and with them nothing is unknown.
         encoding = self._fast.encode(text, add_special_tokens=False)
         ids = self._as_text(encoding.ids)
         return [span for id, span in zip(ids, encoding.offsets, strict=True) if id == self.unk_id]
+
+    def _prepare(self, text: str) -> str:
+        return mark_case(text) if self._marks_case else text
 
     def _as_text(self, ids: list[int]) -> list[int]:
         # A pretrained word vocabulary may hold "[SEP]" as a word: in a text it is unknown text.
@@ -124,6 +139,7 @@ class Tokenizer:
         if id in self.special:
             return token
         text = str(self._fast.decode([id], skip_special_tokens=False)).strip()
+        text = text.translate(_SIGNS) if self._marks_case else text
         return "▁" + text if token[:1] in (" ", "Ġ", "▁") else text
 
 

@@ -19,6 +19,8 @@ class BpeSpec(Section):
     size: int = Field(ge=_SMALLEST_BYTE_VOCABULARY)
     # Pairs of pieces that are rarer than this are not merged.
     min_frequency: int = Field(ge=1)
+    # Write a capital as a mark and its small letter: a word has the same pieces in any case.
+    mark_case: bool
 
 
 class UnigramSpec(Section):
@@ -27,6 +29,8 @@ class UnigramSpec(Section):
     kind: Literal["unigram"]
     # The most pieces, special tokens and the 256 bytes included; a small text gives fewer.
     size: int = Field(ge=_SMALLEST_BYTE_VOCABULARY)
+    # Write a capital as a mark and its small letter: a word has the same pieces in any case.
+    mark_case: bool
 
 
 class WordSpec(Section):

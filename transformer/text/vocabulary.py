@@ -10,7 +10,9 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from transformer.batches import batched
+from transformer.text.casing import MARKS_PATTERN, mark_case
 from transformer.text.corpus import read_side
+from transformer.text.scripts import SPACED, UNSPACED
 from transformer.text.special_tokens import SPECIAL_TOKENS, UNK
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 from transformer.text.vocab_config import (
@@ -24,19 +26,18 @@ from transformer.text.vocab_config import (
 )
 
 _BATCH_TEXTS = 8192
-# Scripts that put no space between words, with the mark of a long vowel, which has no script.
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_SPACED = rf"[\p{{L}}\p{{M}}&&[^{_UNSPACED}]]"
 # A text falls into words, digits and signs, each with the space before it. An apostrophe stays
 # with the word before it; what follows does too when it is short: "l'|homme", "d'un", "don't".
 # In a script without spaces the text up to the next sign counts as one word.
 _PIECES = (
-    rf" ?{_SPACED}+(?:['’]{_SPACED}{{1,2}}(?!{_SPACED}))*(?:['’](?={_SPACED}))?"
-    rf"| ?[{_UNSPACED}]+"
+    rf" ?{SPACED}+(?:['’]{SPACED}{{1,2}}(?!{SPACED}))*(?:['’](?={SPACED}))?"
+    rf"| ?[{UNSPACED}]+"
     r"| ?\p{N}"
     r"| ?([^\s\p{L}\p{M}\p{N}])\1*"  # a run of one sign, such as an ellipsis
     r"|\s"
 )
+# The same where capitals are marked: "d'" stays a word before a mark. A mark counts as a sign.
+_MARKED_PIECES = _PIECES.replace(f"(?={SPACED})", f"(?={MARKS_PATTERN}?{SPACED})")
 
 
 def fit_pair(config: VocabConfig, train: Path) -> TokenizerPair:
@@ -82,7 +83,7 @@ def fit_tokenizer(spec: TokenizerSpec, texts: Iterable[str]) -> Tokenizer:
 
 
 def _fit_bpe(spec: BpeSpec, texts: Iterable[str]) -> Tokenizer:
-    fast = _over_bytes(models.BPE())
+    fast = _over_bytes(models.BPE(), marked=spec.mark_case)
     trainer = trainers.BpeTrainer(
         vocab_size=spec.size,
         min_frequency=spec.min_frequency,
@@ -90,12 +91,12 @@ def _fit_bpe(spec: BpeSpec, texts: Iterable[str]) -> Tokenizer:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    fast.train_from_iterator(batched(texts, _BATCH_TEXTS), trainer)
+    fast.train_from_iterator(batched(_as_fitted(spec, texts), _BATCH_TEXTS), trainer)
     return Tokenizer(fast.to_str(pretty=True))
 
 
 def _fit_unigram(spec: UnigramSpec, texts: Iterable[str]) -> Tokenizer:
-    fast = _over_bytes(models.Unigram())
+    fast = _over_bytes(models.Unigram(), marked=spec.mark_case)
     trainer = trainers.UnigramTrainer(
         vocab_size=spec.size,
         special_tokens=list(SPECIAL_TOKENS),
@@ -103,7 +104,7 @@ def _fit_unigram(spec: UnigramSpec, texts: Iterable[str]) -> Tokenizer:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    fast.train_from_iterator(batched(texts, _BATCH_TEXTS), trainer)
+    fast.train_from_iterator(batched(_as_fitted(spec, texts), _BATCH_TEXTS), trainer)
     value: dict[str, Any] = json.loads(fast.to_str())
     value["model"]["vocab"] = settle_unigram(value["model"]["vocab"])
     return Tokenizer(json.dumps(value, ensure_ascii=False, indent=2))
@@ -176,22 +177,28 @@ def _fetch(spec: PretrainedSpec) -> Tokenizer:
     return Tokenizer(fast.to_str(pretty=True), spec.name)
 
 
-def _empty(model: Any) -> Any:
+def _as_fitted(spec: BpeSpec | UnigramSpec, texts: Iterable[str]) -> Iterable[str]:
+    return map(mark_case, texts) if spec.mark_case else texts
+
+
+def _empty(model: Any, *, marked: bool = False) -> Any:
     fast: Any = tokenizers.Tokenizer(model)
     # The first word gets a space too, so it is the same word as in the middle of a text: there
-    # one stands before it, but in scripts without spaces.
+    # one stands before it, but in scripts without spaces. Behind a mark it has one already.
+    bare = UNSPACED + (MARKS_PATTERN if marked else "")
     fast.normalizer = normalizers.Sequence(
         [
             normalizers.Prepend(" "),
-            normalizers.Replace(tokenizers.Regex(rf"\A (?=[{_UNSPACED}])"), ""),
+            normalizers.Replace(tokenizers.Regex(rf"\A (?=[{bare}])"), ""),
         ]
     )
-    fast.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(_PIECES), "isolated")
+    pieces = _MARKED_PIECES if marked else _PIECES
+    fast.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(pieces), "isolated")
     return fast
 
 
-def _over_bytes(model: Any) -> Any:
-    fast = _empty(model)
+def _over_bytes(model: Any, *, marked: bool) -> Any:
+    fast = _empty(model, marked=marked)
     fast.pre_tokenizer = pre_tokenizers.Sequence(
         [fast.pre_tokenizer, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
     )

@@ -64,7 +64,7 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
             "max_bleu_loss": 100.0,
         }
         ids = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
-        plain = {"lowercase": False, "strip_punctuation": False}
+        plain = {"lowercase": False, "strip_punctuation": False, "fold_typography": False}
         export_translator(
             tmp_path / name,
             tmp_path / "reports",
@@ -72,6 +72,7 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
             tokenizer_files={
                 path.name: path for path in sorted((tmp_path / "tokenizer").iterdir())
             },
+            words=["b", "c"],
             provenance=Provenance(
                 source_language="fr",
                 target_language="en",
@@ -125,6 +126,11 @@ def test_folder_serves_what_pytorch_translates(export, model, tokenizers):
             assert left.score == pytest.approx(right.score, abs=1e-5)
 
 
+def test_the_folder_knows_the_words_that_it_was_given(export):
+    translator = Translator(export(), provider="cpu", num_threads=1)
+    assert translator.unknown_words("b c d") == ["d"]
+
+
 def test_card_and_page_tell_what_is_there(export):
     folder = export()
     assert load_card(folder).normalization.source.lowercase
@@ -133,7 +139,7 @@ def test_card_and_page_tell_what_is_there(export):
     listed = {*card["files"], "translator.json", "README.md"}
     assert set(contents(folder)) == listed
     graphs = {"translator.onnx", "translator.int8.onnx"}
-    assert graphs | {"source.json", "target.json", "meta.json"} <= listed
+    assert graphs | {"source.json", "target.json", "meta.json", "words.txt"} <= listed
     for told in ("toy", "CC0-1.0", "fr → en", "int8 on the CPU", *card["files"].values()):
         assert told in page
     for precision, graph in card["graphs"].items():

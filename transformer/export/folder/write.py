@@ -1,7 +1,7 @@
 """A trained model as a folder that translates."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from transformer.export.config import FORMS, ExportConfig, Precision
@@ -22,6 +22,7 @@ from transformer.model.transformer import Transformer
 from transformer.search.options import SearchConfig
 from transformer.serving.card import CARD, Provenance
 from transformer.serving.session import Provider, open_session
+from transformer.text.word_list import WORDS, write_words
 
 
 def export_translator(
@@ -30,6 +31,7 @@ def export_translator(
     model: Transformer,
     *,
     tokenizer_files: Mapping[str, Path],
+    words: Sequence[str],
     provenance: Provenance,
     test: TestSet,
     search: SearchConfig,
@@ -51,6 +53,7 @@ def export_translator(
         reports: a folder.
         model: on the CPU, in evaluation mode.
         tokenizer_files: by the names under which they are copied.
+        words: of the training source, by which unknown ones are noticed.
         provenance: what the card tells besides.
         test: what graphs and PyTorch all translate.
         search: the search's defaults, with which they do.
@@ -94,6 +97,7 @@ def export_translator(
         _check(verdicts[0], reports)
         for name, path in tokenizer_files.items():
             shutil.copyfile(path, temporary / name)
+        write_words(temporary / WORDS, words)
         files = {path.name: sha256_file(path) for path in sorted(temporary.iterdir())}
         card = make_card(model, provenance, search, config, reference, verdicts, files)
         write_json(temporary / CARD, card.model_dump())
