@@ -69,6 +69,7 @@ class Clauses:
         subject: NounPhrase | None = None,
         tense: str = "",
         simple: bool = False,
+        plain: bool = False,
     ) -> Clause | None:
         """A clause; None when what was drawn does not go together.
 
@@ -78,6 +79,7 @@ class Clauses:
             subject: somebody, in place of one that is drawn.
             tense: in place of one that is drawn; then there is no modal.
             simple: without adjuncts.
+            plain: without pronouns as objects, which would mean something else in the sentence.
         """
         use = self._uses.draw(rng)
         if subject is not None and not use.also_persons:
@@ -105,6 +107,8 @@ class Clauses:
         clause.negation = self._negation(rng, clause)
         if not self._complete(rng, clause):
             return None
+        if plain and any(part.clitic for part in clause.complements):
+            return None
         if modal and "habit" in modal.tags and _is_particular(clause):
             return None  # one likes eating apples, not this apple
         self._mid_adverb(rng, clause)
@@ -126,10 +130,16 @@ class Clauses:
             )
         return clause
 
-    def willed(self, rng: Random, subject: NounPhrase, *, simple: bool = False) -> Clause | None:
-        """What somebody may mean to do: for infinitives and imperatives."""
+    def willed(
+        self, rng: Random, subject: NounPhrase, *, simple: bool = False, plain: bool = False
+    ) -> Clause | None:
+        """What somebody may mean to do: for infinitives and imperatives; see `draw`."""
         clause = Clause(subject, self._willed.draw(rng), "pres")
         if not self._complete(rng, clause):
+            return None
+        if any(part.clitic == "en" for part in clause.complements):
+            return None
+        if plain and any(part.clitic for part in clause.complements):
             return None
         if not simple and rng.random() < 0.4:
             for kind in ("time", "place", "company"):
@@ -311,7 +321,7 @@ class Clauses:
         return Part("from", place.fr["from"], place.en["from"], words=(place.key,))
 
     def _complement_at(self, rng: Random, clause: Clause, choice: ObjectChoice) -> Part | None:
-        if rng.random() < 0.1:
+        if rng.random() < 0.1 and "person" in clause.subject.classes:
             return self._at_persons(rng, clause, "at ")
         place = self._place(rng, choice)
         return Part("at", place.fr[""], place.en[""], words=(place.key,))
@@ -351,6 +361,8 @@ class Clauses:
         if "person" in subject.classes:
             classes = choice.classes or ("mood", "mood", "character", "looks", "status")
             fitting = self._with_class(pick(rng, classes))
+            if clause.use.verb.infinitive != "être":  # to seem, to feel
+                fitting = tuple(one for one in fitting if one.has_degrees)
         else:
             fitting = self._with_class(*sorted(subject.classes))
         if not fitting:
@@ -364,9 +376,24 @@ class Clauses:
             degree = pick(rng, self._lexicon.phrases["degree"])
             form, en = f"{degree.fr['']} {form}", f"{degree.en['']} {en}"
             kind = "adjective with degree"
-        elif adjective.has_degrees and chance < 0.34 and clause.modal is None:
+        elif adjective.has_degrees and chance < 0.33 and clause.modal is None:
             return self._comparison(rng, clause, adjective)
+        elif adjective.has_degrees and chance < 0.38 and not clause.negation:
+            return self._most(rng, clause, adjective)
         return Part(kind, form, en, words=(adjective.key,))
+
+    def _most(self, rng: Random, clause: Clause, adjective: Adjective) -> Part:
+        """`la plus grande de la classe`, the tallest in the class."""
+        subject = clause.subject
+        article = "°les" if subject.plural else "°la" if subject.gender == "f" else "°le"
+        name = "most_person" if "person" in subject.classes else "most_thing"
+        among = pick(rng, self._lexicon.phrases[name])
+        return Part(
+            "superlative",
+            f"{article} {compared(adjective, subject)} {among.fr['']}",
+            f"the {adjective.superlative} {among.en['']}",
+            words=(adjective.key,),
+        )
 
     def _comparison(self, rng: Random, clause: Clause, adjective: Adjective) -> Part:
         """`plus grand que moi`, taller than me; `aussi`, `moins`."""
@@ -387,6 +414,13 @@ class Clauses:
                 fr_other, en_other, words = other.pronoun.stressed, other.pronoun.en_object, ()
         else:
             code = self._phrases.addressed(pick(rng, ("mon", "ton", "ce")))
+            if rng.random() < 0.3 and code in _MINE:
+                forms, en_other = _MINE[code]
+                fr_other = forms[2 * (subject.gender == "f") + subject.plural]
+                return Part(
+                    f"comparison {word}", f"{form} que °{fr_other}", f"{en} {en_other}",
+                    words=(adjective.key,), name="possessive",
+                )  # fmt: skip
             noun = next((n for n in self._lexicon.nouns if n.key == subject.words[0]), None)
             assert noun is not None
             somebody = self._phrases.noun(rng, noun, "any", code, plain=True)
@@ -403,6 +437,7 @@ class Clauses:
                 adjective
                 for adjective in self._lexicon.adjectives
                 if not adjective.classes.isdisjoint(classes)
+                for _ in range(adjective.weight)
             )
             self._adjectives[classes] = found
         return found
@@ -473,9 +508,10 @@ class Clauses:
         if not names:
             return None
         name = pick(rng, names)
-        if name in ("habit", "season") and clause.tense in ("pres", "imp"):
+        usual = ("habit", "season", "early", "usual clock")
+        if name in usual and clause.tense in ("pres", "imp"):
             clause.habitual = True
-        if name == "clock":
+        if name in ("clock", "usual clock"):
             fr, en = draw_clock(rng)
             return Part("time", f"à {fr}", f"at {en}", name="clock")
         if name == "date":
@@ -523,7 +559,8 @@ class Clauses:
             if aspect == "event":
                 found += ("now",) if not big else ()
                 found += ("future", "future_clock") if daily and not clause.negation else ()
-                found += ("clock",) if daily and "habit" in tags and clause.negation else ()
+                if daily and "habit" in tags and not clause.complements:
+                    found += ("early", "usual clock")
             if "habit" in tags:
                 found += ("habit", "habit", "season")
             if aspect == "state" and daily:
@@ -610,6 +647,12 @@ class Clauses:
         return self._phrase(rng, "purpose", "purpose")
 
 
+# Possessive pronouns: masculine, its plural, feminine, its plural; English.
+_MINE = {
+    "mon": (("le mien", "les miens", "la mienne", "les miennes"), "mine"),
+    "ton": (("le tien", "les tiens", "la tienne", "les tiennes"), "yours"),
+    "votre": (("le vôtre", "les vôtres", "la vôtre", "les vôtres"), "yours"),
+}
 ALREADY = Phrase("déjà", {"": "déjà"}, {"": "already"})
 _OWNED = frozenset(("thing", "animal", "room", "building", "work", "ride"))
 
@@ -646,10 +689,18 @@ def _weight(use: VerbUse) -> float:
 
 
 def _is_particular(clause: Clause) -> bool:
-    return any(
-        part.clitic or (part.phrase is not None and part.phrase.definite)
-        for part in clause.complements
-    )
+    """Whether it is about a certain thing, or one of its kind: no matter of taste or habit."""
+    for part in clause.complements:
+        phrase = part.phrase
+        if part.clitic or (phrase is not None and "person" not in phrase.classes):
+            general = phrase is not None and (phrase.plural or phrase.en_usual == phrase.en_bare)
+            if not general or (phrase is not None and phrase.definite and not _general(phrase)):
+                return True
+    return False
+
+
+def _general(phrase: NounPhrase) -> bool:
+    return phrase.en == phrase.en_bare
 
 
 def _says_mood(use: VerbUse) -> bool:
@@ -664,10 +715,11 @@ def _suits(modal: Modal, use: VerbUse, subject: NounPhrase) -> bool:
         return False
     if "lasting" in modal.tags and "lasting" not in use.tags:
         return False
+    lasts = use.aspect == "state" and "daily" not in use.tags
     if "any" in modal.tags:
-        return True
+        return not lasts or use.verb.infinitive in ("être", "avoir")
     if "unwilled" in use.tags or not use.also_persons or "person" not in subject.classes:
         return False
-    if use.aspect == "state" and "daily" not in use.tags:
+    if lasts:
         return False
     return not ("can" in modal.tags and "nocan" in use.tags)

@@ -94,7 +94,7 @@ class English:
         name = clause.subject.en
         order = [word, auxiliary, name] if asked else [name, auxiliary]
         if clause.negation == "jamais":
-            order.append("ever" if asked else "never")
+            order.append("never")
         if clause.adverb is not None:
             order.append(clause.adverb.en[""])
         way = "negated" if clause.negation else "usual" if clause.habitual else ""
@@ -173,7 +173,8 @@ def english_tense(clause: Clause) -> str:
     if tense == "pres":
         if clause.since:
             return "perfprog" if use.aspect == "event" else "perf"
-        simple = use.aspect != "event" or clause.negation or clause.habitual or clause.adverb
+        usual = clause.negation and "habit" in use.tags
+        simple = use.aspect != "event" or usual or clause.habitual or clause.adverb
         return "simple" if simple else "prog"
     if tense == "imp":
         if clause.habitual and use.aspect == "event":

@@ -31,6 +31,8 @@ from transformer.text.phrasebook.words import (
     VerbUse,
 )
 
+# A beginner's first words are drawn so many times as often as others of their class.
+CORE_WEIGHT = 4
 NUMBERS = ("sg", "pl", "one", "any", "mass", "all")
 # What a verb may do and be joined to; see data/phrasebook/README.md.
 TAGS = (
@@ -164,6 +166,8 @@ class Lexicon:
     def nouns_of(self, place: Place, classes: Iterable[str]) -> tuple[Noun, ...]:
         """All nouns of some classes (or of these names), but those of a `-class`.
 
+        Core nouns stand in it CORE_WEIGHT times, so that they are drawn as often.
+
         Raises ValueError at `place` for an unknown class.
         """
         names = frozenset(classes)
@@ -174,6 +178,7 @@ class Lexicon:
             noun
             for noun in self.nouns
             if not noun.classes.isdisjoint(names) and noun.classes.isdisjoint(left_out)
+            for _ in range(noun.weight)
         )
 
 
@@ -310,7 +315,7 @@ def _load_names(folder: Path) -> tuple[tuple[str, Gender], ...]:
 
 def _load_nouns(folder: Path, parents: dict[str, frozenset[str]]) -> Iterable[Noun]:
     flags_plural = {"plural", "en-pair"}
-    known_flags = {"mass", "plural", "en-mass", "en-pair", "singular"}
+    known_flags = {"mass", "plural", "en-mass", "en-pair", "singular", "core"}
     for row in read_table(folder / "nouns.txt", ("fr", "gender", "en", "classes", "flags?")):
         check_known(row.place, "gender", row["gender"], ("m", "f", "mf"))
         flags = row.words("flags")
@@ -352,6 +357,7 @@ def _load_nouns(folder: Path, parents: dict[str, frozenset[str]]) -> Iterable[No
             mass="mass" in flags,
             en_mass=uncountable,
             en_pair="en-pair" in flags,
+            weight=CORE_WEIGHT if "core" in flags else 1,
         )
 
 
@@ -362,12 +368,13 @@ def _load_adjectives(folder: Path, classes: frozenset[str]) -> Iterable[Adjectiv
         masculine, _, vowel = (part.strip() for part in row["fr"].partition(","))
         key, masculine = masculine, masculine.partition("=")[0]
         feminine = row["feminine"] or french_feminine(masculine)
-        invariable, better, has_degrees = False, "", True
+        invariable, better, has_degrees, core = False, "", True, False
         for flag in row.words("flags"):
             name, _, value = flag.partition("=")
-            check_known(row.place, "flag", name, ("invariable", "plus", "nodegree"))
+            check_known(row.place, "flag", name, ("invariable", "plus", "nodegree", "core"))
             invariable = invariable or name == "invariable"
             has_degrees = has_degrees and name != "nodegree"
+            core = core or name == "core"
             better = value if name == "plus" else better
         comparative = row["comparative"] or f"more {row['en']}"
         if comparative.startswith("more "):
@@ -388,6 +395,7 @@ def _load_adjectives(folder: Path, classes: frozenset[str]) -> Iterable[Adjectiv
             superlative=superlative,
             classes=_declared_classes(row, classes),
             has_degrees=has_degrees,
+            weight=CORE_WEIGHT if core else 1,
         )
 
 

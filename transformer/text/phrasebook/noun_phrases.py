@@ -3,6 +3,7 @@
 from bisect import bisect
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+from dataclasses import replace
 from random import Random
 from typing import Generic, TypeVar
 
@@ -20,7 +21,9 @@ from transformer.text.phrasebook.words import (
 )
 
 # How often a noun takes an adjective, an owner, a number or a quantity, where it can.
-_ADJECTIVE_OF_PERSON = 0.04
+_ADJECTIVE_OF_PERSON, _NAMED = 0.04, 0.07
+# How often le is said in another way: the same, the other, the first.
+_OTHER_DETERMINER = 0.035
 _ADJECTIVE, _OWNER, _NUMBER, _QUANTITY, _SUPERLATIVE = 0.14, 0.06, 0.05, 0.05, 0.08
 _MADE_UP_NAME = 0.3
 _QUANTITIES = (
@@ -31,7 +34,7 @@ _QUANTITIES = (
     ("plus de", "more", "more"),
 )
 # Who a clause is about: kinds of subject and their weights.
-_SUBJECTS = {"pronoun": 66, "name": 10, "kin": 10, "folk": 8, "pair": 4, "group": 2}
+_SUBJECTS = {"pronoun": 66, "name": 10, "kin": 10, "folk": 8, "pair": 4, "group": 2, "everyone": 2}
 T = TypeVar("T")
 _ONSETS = "b c d f g j k l m n p r s t v z ch br tr kr dj ng ny sh th".split()
 _VOWELS = "a e i o u a o i é ou ai".split()
@@ -90,11 +93,14 @@ class NounPhrases:
         return (_POLITE if self._polite else _FAMILIAR).get(key, key)
 
     def nouns(self, *classes: str) -> tuple[Noun, ...]:
-        """The countable nouns of some classes."""
+        """The nouns of some classes, core nouns several times."""
         key = ",".join(classes)
         if key not in self._by_class:
             self._by_class[key] = tuple(
-                noun for noun in self._lexicon.nouns if not noun.classes.isdisjoint(classes)
+                noun
+                for noun in self._lexicon.nouns
+                if not noun.classes.isdisjoint(classes)
+                for _ in range(noun.weight)
             )
         return self._by_class[key]
 
@@ -119,7 +125,15 @@ class NounPhrases:
             return self.pronoun(rng, key)
         if kind == "pair":
             return self.pair(rng)
+        if kind == "everyone":
+            return self._everyone(rng)
         return self.person(rng, kind)
+
+    def _everyone(self, rng: Random) -> NounPhrase:
+        """`tout le monde`, `quelqu'un`."""
+        fr, en = pick(rng, (("tout le monde", "everyone"), ("quelqu'un", "someone")))
+        pronoun = self.pronouns["il"]
+        return NounPhrase(fr, en, "m", False, 2, 2, pronoun, "everyone", classes=_PERSON)
 
     def name(self, rng: Random, gender: Gender | None = None) -> NounPhrase:
         """A first name; some are made up, so that names that nobody knows are learned as such."""
@@ -152,7 +166,19 @@ class NounPhrases:
             third = owner is not None and owner.person == 2
             if owner is not None and (rng.random() < 0.5 or (third and code == "son")):
                 code = owner.pronoun.possessive
-            return self.noun(rng, noun, "any", self.addressed(code))
+            phrase = self.noun(rng, noun, "any", self.addressed(code))
+            if phrase.plural or rng.random() > _NAMED:
+                return phrase
+            name = self.name(rng, phrase.gender)  # mon frère Paul
+            return replace(
+                phrase,
+                fr=f"{phrase.fr} {name.fr}",
+                en=f"{phrase.en} {name.en}",
+                kind="noun with name",
+                words=phrase.words + name.words,
+                fr_bare="",
+                en_bare="",
+            )
         if kind == "group":
             noun = pick(rng, self.nouns("group"))
             own = rng.random() < 0.5 and not noun.classes.isdisjoint(("famille", "équipe"))
@@ -231,6 +257,10 @@ class NounPhrases:
     ) -> NounPhrase:
         """A noun with a determiner; now and then with an adjective or an owner."""
         gender, plural = self._form(rng, noun, number)
+        if not plain and code in _OTHERS and not noun.mass and rng.random() < _OTHER_DETERMINER:
+            other = pick(rng, _OTHERS[code])
+            if not plural or self._determiners[other].plural:
+                return self.build(noun, gender, plural, other, kind=f"noun with {other}")
         adjective = None
         person = "person" in noun.classes
         chance = _ADJECTIVE_OF_PERSON if person else _ADJECTIVE
@@ -241,7 +271,7 @@ class NounPhrases:
             if chance < _OWNER and not noun.classes.isdisjoint(OWNABLE):
                 return self.owned(rng, noun, gender, plural, adjective)
             if chance < _OWNER + _SUPERLATIVE and adjective and adjective.has_degrees:
-                return self._superlative(noun, gender, plural, adjective)
+                return self._superlative(rng, noun, gender, plural, adjective)
         if adjective is None:
             # The same plain phrase is built once.
             key = f"{noun.key}|{gender}|{plural}|{code}"
@@ -350,13 +380,16 @@ class NounPhrases:
         return phrase
 
     def _superlative(
-        self, noun: Noun, gender: Gender, plural: bool, adjective: Adjective
+        self, rng: Random, noun: Noun, gender: Gender, plural: bool, adjective: Adjective
     ) -> NounPhrase:
         phrase = self.build(noun, gender, plural, "le")
         bare = noun.forms[gender][1 if plural else 0]
         most = f"{phrase.fr.split()[0]} {compared(adjective, phrase)}"
         phrase.fr = f"{most} {bare}" if adjective.before else f"{phrase.fr} {_pronoun_like(most)}"
         phrase.en = f"the {adjective.superlative} {phrase.en_bare}"
+        if rng.random() < 0.4:
+            among = pick(rng, self._lexicon.phrases["most_thing"])
+            phrase.fr, phrase.en = f"{phrase.fr} {among.fr['']}", f"{phrase.en} {among.en['']}"
         phrase.kind = "superlative"
         phrase.words = (noun.key, adjective.key)
         return phrase
@@ -408,6 +441,7 @@ class NounPhrases:
                 adjective
                 for adjective in self._lexicon.adjectives
                 if not adjective.classes.isdisjoint(classes)
+                for _ in range(adjective.weight)
             )
             self._adjectives[classes] = fitting
         return pick(rng, fitting) if fitting else None
@@ -419,6 +453,10 @@ OWNABLE |= {"room", "building", "toy", "instrument", "kin", "friend", "body"}
 _PERSON = frozenset(("person",))
 _PERSON_ADJECTIVES = frozenset(("character", "looks"))
 _OWNERS = ("mon", "mon", "mon", "ton", "notre", "ton", "son", "leur")
+_OTHERS = {
+    "le": ("le-même", "l'autre", "le-premier", "le-dernier", "le-prochain", "le-seul"),
+    "un": ("autre",),
+}
 _POLITE = {"tu": "vous", "ton": "votre"}
 _FAMILIAR = {"vous": "tu", "votre": "ton"}
 _FOLK_DETERMINERS = ("le", "le", "le", "le", "le", "le", "ce", "ce", "un")

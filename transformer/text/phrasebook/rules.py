@@ -87,7 +87,10 @@ def _rule(row: Row, slots: "_Slots") -> Rule:
     for flag in row.words("flags"):
         check_known(row.place, "flag", flag, ("request",))
     draws: dict[str, Draw] = {}
-    sides = [_side(row.place, _MARK.sub("", row[side]), draws, slots) for side in ("fr", "en")]
+    specs: dict[str, str] = {}
+    sides = [
+        _side(row.place, _MARK.sub("", row[side]), specs, draws, slots) for side in ("fr", "en")
+    ]
     used = [{part[0] for part in side if isinstance(part, tuple)} for side in sides]
     if used[0] != used[1]:
         raise row.place.error(f"slot {sorted(used[0] ^ used[1])} stands on one side alone")
@@ -95,7 +98,9 @@ def _rule(row: Row, slots: "_Slots") -> Rule:
     return Rule(name, sides[0], sides[1], draws, marks[0], row.words("flags"))
 
 
-def _side(place: Place, text: str, draws: dict[str, Draw], slots: "_Slots") -> Side:
+def _side(
+    place: Place, text: str, specs: dict[str, str], draws: dict[str, Draw], slots: "_Slots"
+) -> Side:
     """The pieces of one line; declares the slots that it is the first to name."""
     pieces: list[str | tuple[str, str]] = []
     for at, piece in enumerate(_SLOT.split(text)):
@@ -108,7 +113,9 @@ def _side(place: Place, text: str, draws: dict[str, Draw], slots: "_Slots") -> S
         spec, _, view = (spec if colon else label).partition(".")
         label = label if colon else spec
         if label not in draws:
-            draws[label] = slots.make(place, spec)
+            draws[label], specs[label] = slots.make(place, spec), spec
+        elif colon and specs[label] != spec:
+            raise place.error(f"'{label}' is both '{specs[label]}' and '{spec}'; choose two labels")
         pieces.append((label, view))
     return tuple(pieces)
 

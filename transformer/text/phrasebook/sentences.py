@@ -55,7 +55,7 @@ class Sentences:
                 (self.order, 5),
                 (self.it_is, 7),
                 (self.there_is, 5),
-                (self.two_clauses, 10),
+                (self.two_clauses, 9),
                 (self.reported, 5),
                 (self.relative, 2),
                 (self.fragment, 3),
@@ -333,7 +333,7 @@ class Sentences:
             elif animal_or_person:
                 name = pick(rng, ("out_place", "town_place"))
             elif not noun.classes.isdisjoint(("food", "drink", "dishware")):
-                name = pick(rng, ("kitchen_place", "where"))
+                name = "food_place"
             elif not noun.classes.isdisjoint(("heavy", "furniture")):
                 name = "home_place"
             else:
@@ -368,28 +368,34 @@ class Sentences:
     def two_clauses(self, rng: Random) -> Said | None:
         """Two clauses joined by a word, or an infinitive with its purpose."""
         fr_word, en_word, way = pick(rng, _JOINTS)
-        tense = pick(rng, ("pc", "fut")) if way in ("when", "if") else ""
+        if way in ("childhood", "rain"):
+            return self._begun(rng, way)
+        tense = {"when": "pc", "if": "fut"}.get(way, "")
         first = self.clauses.draw(rng, tense=tense, simple=rng.random() < 0.7)
-        if first is None or not _is_action(first) or first.negation in ("jamais", "pas_encore"):
+        if first is None or not _is_action(first) or first.perfect:
             return None
         subject = first.subject
         if way in ("inf", "gerund"):
             if fr_word == "pour" and "goes" not in first.use.tags:
                 return None
-            second = self.clauses.willed(rng, subject, simple=True)
+            second = self.clauses.willed(rng, subject, simple=True, plain=True)
         elif way in ("because", "so"):
             again = _again(subject)
             second = self.clauses.reason(rng, again, _REASON_TENSES.get(first.tense, "pres"))
         elif way == "if":
             again = _again(subject) if rng.random() < 0.5 else None
-            second = self.clauses.draw(rng, subject=again, tense="pres", simple=True)
+            second = self.clauses.draw(rng, subject=again, tense="pres", simple=True, plain=True)
+            if second is not None:
+                second.habitual = True  # English: if it rains
         elif way == "when":
-            second = self.clauses.draw(rng, tense="imp", simple=True)
+            second = self.clauses.draw(rng, tense="imp", simple=True, plain=True)
         else:
             again = _again(subject) if rng.random() < 0.6 else None
             tense = "" if first.modal else first.tense
-            second = self.clauses.draw(rng, subject=again, tense=tense, simple=True)
+            second = self.clauses.draw(rng, subject=again, tense=tense, simple=True, plain=True)
         if second is None or second.use.verb is first.use.verb:
+            return None
+        if way == "but" and bool(first.negation) == bool(second.negation):
             return None
         if way not in ("because", "so") and not _is_action(second):
             return None
@@ -406,6 +412,37 @@ class Sentences:
             en = f"{self.english(first)}{en_word} {self.english(second)}"
         structure = (f"joint {fr_word}", *first.structure(), *second.structure())
         return Said(fr, en, ".", (*first.words(), *second.words()), structure)
+
+    def _begun(self, rng: Random, way: str) -> Said | None:
+        """`Quand j'étais petit, j'avais un chien.`, `S'il pleut, nous resterons ici.`"""
+        if way == "rain":
+            clause = self.clauses.draw(rng, tense="fut")
+            phrase = pick(rng, self._lexicon.phrases["if_weather"])
+            if clause is None or not _is_action(clause):
+                return None
+            fr, en = phrase.fr[""], phrase.en[""]
+        else:
+            key = pick(rng, ("je", "je", "je", "tu", "il", "elle", "nous"))
+            subject = self.phrases.pronoun(rng, key)
+            clause = self.clauses.draw(rng, subject=subject, tense="imp")
+            if clause is None or (clause.use.aspect == "event" and "habit" not in clause.use.tags):
+                return None
+            clause.habitual = True
+            feminine, plural = subject.gender == "f", subject.plural
+            adjective = pick(rng, ("petit", "jeune", "enfant"))
+            form = adjective + "e" * (feminine and adjective == "petit") + "s" * plural
+            en = {"petit": "small", "jeune": "young", "enfant": "a° child"}[adjective]
+            en = "children" if plural and adjective == "enfant" else en
+            was = BE_PAST[subject.en_person]
+            etait = self._lexicon.verbs["être"].forms["imp"][subject.person]
+            fr = f"quand {subject.fr} {etait} {form}"
+            en = f"when {subject.en} {was} {en}"
+        structure = (f"joint {way}", *clause.structure())
+        if rng.random() < 0.7:
+            said = f"{fr}, {self.french(clause)}", f"{en}, {self.english(clause)}"
+        else:
+            said = f"{self.french(clause)} {fr}", f"{self.english(clause)} {en}"
+        return Said(*said, ".", clause.words(), structure)
 
     def reported(self, rng: Random) -> Said | None:
         """`Je crois qu'il viendra.`, `Sais-tu où il habite ?`, `Je ne sais pas pourquoi.`"""
@@ -544,8 +581,11 @@ _REASON_TENSES = {"pc": "imp", "imp": "imp", "fut": "fut"}
 _JOINTS = (
     (" et", " and", "and"),
     (" et", " and", "and"),
-    (", mais", ", but", "and"),
-    (", mais", ", but", "and"),
+    (", mais", ", but", "but"),
+    (", mais", ", but", "but"),
+    (", mais", ", but", "but"),
+    ("childhood", "", "childhood"),
+    ("rain", "", "rain"),
     (" parce que", " because", "because"),
     (" parce que", " because", "because"),
     (", donc", ", so", "so"),

@@ -58,6 +58,7 @@ class Noun:
     mass: bool  # no plural, partitive article
     en_mass: bool  # no English article or plural
     en_pair: bool  # English plural only: trousers
+    weight: int  # how often it is drawn, beside others of its class
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class Adjective:
     superlative: str
     classes: frozenset[str]
     has_degrees: bool  # False: neither very nor more (married, wooden)
+    weight: int  # how often it is drawn, beside others
 
     def agree(self, gender: Gender, plural: bool) -> str:
         """The French form for this gender and number."""
