@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from transformer.text.phrasebook.clause import Clause, Part
+from transformer.text.phrasebook.clause import Clause
 from transformer.text.phrasebook.lexicon import Lexicon
 from transformer.text.phrasebook.words import EnglishVerb, NounPhrase, VerbUse
 

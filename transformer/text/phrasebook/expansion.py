@@ -11,10 +11,11 @@ from pathlib import Path
 from random import Random
 
 from transformer.text.phrasebook import english, french
+from transformer.text.phrasebook.chance import Weighted
 from transformer.text.phrasebook.lexicon import Lexicon, load_lexicon
-from transformer.text.phrasebook.noun_phrases import Weighted, pick
 from transformer.text.phrasebook.rules import Rule, load_rules
-from transformer.text.phrasebook.sentences import Said, Sentences
+from transformer.text.phrasebook.sentences import Sentences
+from transformer.text.phrasebook.speaker import Said
 from transformer.text.phrasebook.tables import read_table
 from transformer.text.phrasebook.words import Derivation
 
@@ -58,7 +59,7 @@ class Grammar:
 
     def draw(self, rng: Random) -> Derivation | None:
         """One sentence pair; None when what was drawn does not go together."""
-        self.sentences.phrases.begin_sentence(rng)
+        self.sentences.speaker.phrases.begin_sentence(rng)
         said = self._sentence(rng)
         if said is None:
             return None
@@ -83,7 +84,7 @@ class Grammar:
         wrapper = self.wrappers.draw(rng)
         if not said.mark or not wrapper.marks & _manners(said):
             return said
-        name = self.sentences.phrases.name(rng).fr
+        name = self.sentences.speaker.phrases.name(rng).fr
         fr, en = said.fr, said.en
         before, after = wrapper.before, wrapper.after
         fr = f"{before[0]}{fr}{after[0]}".replace("{name}", name)
@@ -129,7 +130,11 @@ def load_grammar(folder: Path) -> Grammar:
         for row in read_table(folder / "idioms.txt", ("fr", "en"))
     )
     return Grammar(
-        lexicon, sentences, load_rules(folder, lexicon, sentences), Weighted(wrappers), idioms
+        lexicon,
+        sentences,
+        load_rules(folder, lexicon, sentences.speaker),
+        Weighted(wrappers),
+        idioms,
     )
 
 
@@ -181,9 +186,7 @@ def _chunks(folder: Path, seed: int, workers: int) -> Iterator[list[Derivation]]
             yield [pair for pair in drawn if pair is not None]
             number += 1
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        ahead = [
-            pool.submit(_draw_chunk, folder, seed, number) for number in range(2 * workers)
-        ]
+        ahead = [pool.submit(_draw_chunk, folder, seed, number) for number in range(2 * workers)]
         number = len(ahead)
         try:
             while True:
@@ -272,10 +275,10 @@ def expand(folder: Path, num_pairs: int, seed: int) -> dict[str, list[tuple[str,
 
     Returns lists under "train", "valid" and "test". Every sentence of valid and test is built of a
     combination of structures (kind of sentence, subject, tense, negation, complements, adjuncts,
-    what it is wrapped in) that train never shows, while each of its words and each of the structures
-    occurs in train; no sentence of either language is in two parts. The fixed sentences of
-    idioms.txt stand in train IDIOM_REPEATS times, beyond `num_pairs`, half of them without their
-    mark. The same folder, number and seed give the same lists on every machine.
+    what it is wrapped in) that train never shows, while each of its words and each of these
+    structures occurs in train; no sentence of either language is in two parts. The fixed sentences
+    of idioms.txt stand in train IDIOM_REPEATS times, beyond `num_pairs`, half of them without
+    their mark. The same folder, number and seed give the same lists on every machine.
 
     Raises ValueError naming file and line, and what to do, for a malformed grammar, and one that
     says how many pairs there are when the grammar cannot give `num_pairs`.

@@ -113,9 +113,7 @@ class French:
         if tense in _COMPOUND:
             auxiliary = self._etre if etre else self._avoir
             finite = auxiliary.forms[_COMPOUND[tense]][subject.person]
-            participle = (
-                head.participle if modal else self._participle(clause, etre=use.with_etre)
-            )
+            participle = head.participle if modal else self._participle(clause, etre=use.with_etre)
         else:
             finite = head.forms[tense][subject.person]
         if inverted:

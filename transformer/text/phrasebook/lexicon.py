@@ -43,8 +43,7 @@ TAGS = (
     *("split", "to", "stressed", "weather", "sky", "goes"),
 )
 # Complements that are no nouns: written @kind, or @kind:class,class.
-COMPLEMENTS = ("to", "at", "from", "live", "adjective", "profession", "age", "price", "that")
-COMPLEMENTS += ("clock", "infinitive")
+COMPLEMENTS = ("to", "at", "from", "live", "adjective", "profession", "age", "price", "clock")
 RECIPIENTS = ("à", "pour", "de")
 
 
@@ -79,9 +78,7 @@ class Lexicon:
         check_known(place, "number", number, NUMBERS)
         for code in codes:
             check_known(place, "determiner", code, {*self.determiners, "poss"})
-        nouns = tuple(
-            noun for noun in self.nouns_of(place, classes) if _has_number(noun, number)
-        )
+        nouns = tuple(noun for noun in self.nouns_of(place, classes) if _has_number(noun, number))
         if not nouns:
             raise place.error(f"no noun is of class {parts[0]} and number {number}; add one")
         return NounChoice(nouns, number, codes)

@@ -1,12 +1,9 @@
 """Draw noun phrases: pronouns, names, nouns with what may stand around them, pairs."""
 
-from bisect import bisect
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
 from dataclasses import replace
 from random import Random
-from typing import Generic, TypeVar
 
+from transformer.text.phrasebook.chance import Weighted, made_up_word, pick
 from transformer.text.phrasebook.french import compared, determine
 from transformer.text.phrasebook.lexicon import Lexicon
 from transformer.text.phrasebook.morphology import starts_with_vowel
@@ -35,35 +32,6 @@ _QUANTITIES = (
 )
 # Who a clause is about: kinds of subject and their weights.
 _SUBJECTS = {"pronoun": 66, "name": 10, "kin": 10, "folk": 8, "pair": 4, "group": 2, "everyone": 2}
-T = TypeVar("T")
-_ONSETS = "b c d f g j k l m n p r s t v z ch br tr kr dj ng ny sh th".split()
-_VOWELS = "a e i o u a o i é ou ai".split()
-_CODAS = ["", "", "", "n", "l", "r", "s", "m", "k"]
-
-
-class Weighted(Generic[T]):
-    """Things to draw from, some more often than others."""
-
-    def __init__(self, weighted: Iterable[tuple[T, float]]) -> None:
-        pairs = tuple(weighted)
-        self.items = tuple(item for item, _ in pairs)
-        self._sums = list(accumulate(weight for _, weight in pairs))
-
-    def draw(self, rng: Random) -> T:
-        """One of the things."""
-        return self.items[bisect(self._sums, rng.random() * self._sums[-1])]
-
-
-def pick(rng: Random, items: Sequence[T]) -> T:
-    """One of `items`, each as often."""
-    return items[int(rng.random() * len(items))]
-
-
-def made_up_word(rng: Random) -> str:
-    """A name that no one has: pronounceable, capitalised."""
-    syllables = 2 if rng.random() < 0.7 else 3
-    parts = [pick(rng, _ONSETS) + pick(rng, _VOWELS) for _ in range(syllables)]
-    return ("".join(parts) + pick(rng, _CODAS)).capitalize()
 
 
 class NounPhrases:
@@ -152,9 +120,7 @@ class NounPhrases:
             text, text, of, False, 2, 2, pronoun, "name", words=words, classes=_PERSON
         )
 
-    def person(
-        self, rng: Random, kind: str = "", owner: NounPhrase | None = None
-    ) -> NounPhrase:
+    def person(self, rng: Random, kind: str = "", owner: NounPhrase | None = None) -> NounPhrase:
         """A name, a relative or friend of somebody's, or one of the folk."""
         kind = kind or ("name", "kin", "kin", "folk")[int(rng.random() * 4)]
         if kind == "name":
@@ -201,7 +167,7 @@ class NounPhrases:
 
     def together(self, first: NounPhrase, second: NounPhrase, word: str = "et") -> NounPhrase:
         """Two noun phrases joined by et or ou; with a pronoun, in its stressed form."""
-        joined = "and" if word == "et" else "or"
+        joined, nor = ("and", "ni") if word == "et" else ("or", word)
         with_me = second.kind == "pronoun"
         fr = second.pronoun.stressed if with_me else second.fr
         en = second.pronoun.en_subject if with_me else second.en
@@ -217,7 +183,7 @@ class NounPhrases:
             en_person=person,
             pronoun=pronoun,
             kind="pair",
-            fr_negated=f"{first.french(True)} {'ni' if word == 'et' else word} {second.french(True)}",
+            fr_negated=f"{first.french(True)} {nor} {second.french(True)}",
             en_negated=f"{first.english('negated')} or {second.english('negated')}",
             en_asked=f"{first.english('asked')} {joined} {second.english('asked')}",
             en_usual=f"{first.english('usual')} {joined} {second.english('usual')}",
@@ -242,6 +208,8 @@ class NounPhrases:
         """
         code = self.addressed(pick(rng, choice.determiners))
         if code == "poss":
+            if owner is not None and (owner.kind == "everyone" or "group" in owner.classes):
+                return None  # its, his or their: English speakers differ
             code = owner.pronoun.possessive if owner is not None else "mon"
         noun = pick(rng, choice.nouns)
         if not plain and code in ("un", "du") and choice.number != "sg":

@@ -1,15 +1,51 @@
 """Numbers, hours and dates in words and digits, in both languages."""
 
-_FR_SMALL = (
-    "zéro un deux trois quatre cinq six sept *huit neuf dix *onze douze treize quatorze quinze "
-    "seize dix-sept dix-huit dix-neuf"
-).split()
+_FR_SMALL = [
+    "zéro",
+    "un",
+    "deux",
+    "trois",
+    "quatre",
+    "cinq",
+    "six",
+    "sept",
+    "*huit",
+    "neuf",
+    "dix",
+    "*onze",
+    "douze",
+    "treize",
+    "quatorze",
+    "quinze",
+    "seize",
+    "dix-sept",
+    "dix-huit",
+    "dix-neuf",
+]
 _FR_TENS = {2: "vingt", 3: "trente", 4: "quarante", 5: "cinquante", 6: "soixante"}
-_EN_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen"
-).split()
-_EN_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_EN_SMALL = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_EN_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _EN_ORDINALS = {"one": "first", "two": "second", "three": "third", "five": "fifth"}
 _EN_ORDINALS |= {"eight": "eighth", "nine": "ninth", "twelve": "twelfth"}
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from random import Random
 
 from transformer.text.phrasebook import numbers
-from transformer.text.phrasebook.clauses import draw_clock, made_up_city
+from transformer.text.phrasebook.chance import Weighted, draw_clock, made_up_city, pick
 from transformer.text.phrasebook.lexicon import Lexicon, check_known
-from transformer.text.phrasebook.noun_phrases import Weighted, genitive_of, pick
-from transformer.text.phrasebook.sentences import Said, Sentences
+from transformer.text.phrasebook.noun_phrases import genitive_of
+from transformer.text.phrasebook.speaker import Said, Speaker
 from transformer.text.phrasebook.tables import Place, Row, read_table
 from transformer.text.phrasebook.words import NounPhrase
 
@@ -68,9 +68,9 @@ def _view(views: dict[str, str], name: str) -> str:
     return views.get(name) or views[""]
 
 
-def load_rules(folder: Path, lexicon: Lexicon, sentences: Sentences) -> Weighted[Rule]:
+def load_rules(folder: Path, lexicon: Lexicon, speaker: Speaker) -> Weighted[Rule]:
     """Read `rules.txt`; raises ValueError naming file and line, and what to do."""
-    slots = _Slots(lexicon, sentences)
+    slots = _Slots(lexicon, speaker)
     columns = ("weight", "fr", "en", "flags?")
     return Weighted(
         [
@@ -123,10 +123,10 @@ def _side(
 class _Slots:
     """Makes the functions that fill slots."""
 
-    def __init__(self, lexicon: Lexicon, sentences: Sentences) -> None:
+    def __init__(self, lexicon: Lexicon, speaker: Speaker) -> None:
         self._lexicon = lexicon
-        self._sentences = sentences
-        self._phrases = sentences.phrases
+        self._speaker = speaker
+        self._phrases = speaker.phrases
 
     def make(self, place: Place, spec: str) -> Draw:
         """What fills a slot of this kind; raises ValueError at `place`."""
@@ -171,11 +171,11 @@ class _Slots:
         return phrase
 
     def _infinitive(self, rng: Random, key: str) -> Drawn | None:
-        clause = self._sentences.clauses.willed(rng, self._phrases.pronoun(rng, key))
+        clause = self._speaker.clauses.willed(rng, self._phrases.pronoun(rng, key))
         if clause is None:
             return None
-        base, gerund = self._sentences.base(clause), self._sentences.gerund(clause)
-        fr = self._sentences.infinitive(clause)
+        base, gerund = self._speaker.base(clause), self._speaker.gerund(clause)
+        fr = self._speaker.infinitive(clause)
         return Drawn({"": fr}, {"": base, "gerund": gerund}, clause.words())
 
     def _person(self, rng: Random) -> Drawn | None:
@@ -239,10 +239,10 @@ class _Slots:
         return Drawn({"": f"{fr} euros"}, {"": f"{en} euros"})
 
     def _clause(self, rng: Random) -> Drawn | None:
-        clause = self._sentences.clauses.draw(rng)
+        clause = self._speaker.clauses.draw(rng)
         if clause is None:
             return None
-        fr, en = self._sentences.french(clause), self._sentences.english(clause)
+        fr, en = self._speaker.french(clause), self._speaker.english(clause)
         return Drawn({"": fr}, {"": en}, clause.words())
 
 
@@ -256,9 +256,9 @@ def _same(text: str) -> Drawn:
 
 def _counted(phrase: NounPhrase | None, number: str) -> Drawn | None:
     """A noun in the number that the rule's verbs have; trousers are no singular in English."""
-    if phrase is not None and number in ("sg", "pl"):
-        if phrase.en_person != (2 if number == "sg" else 5):
-            return None
+    wanted = {"sg": 2, "pl": 5}.get(number)
+    if phrase is not None and wanted not in (None, phrase.en_person):
+        return None
     return _drawn(phrase)
 
 

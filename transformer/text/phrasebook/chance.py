@@ -1,0 +1,89 @@
+"""Draw by chance: weighted things, made-up names of persons and towns, hours."""
+
+from bisect import bisect
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from random import Random
+from typing import Generic, TypeVar
+
+from transformer.text.phrasebook import numbers
+from transformer.text.phrasebook.words import Phrase
+
+T = TypeVar("T")
+_ONSETS = [
+    "b",
+    "c",
+    "d",
+    "f",
+    "g",
+    "j",
+    "k",
+    "l",
+    "m",
+    "n",
+    "p",
+    "r",
+    "s",
+    "t",
+    "v",
+    "z",
+    "ch",
+    "br",
+    "tr",
+    "kr",
+    "dj",
+    "ng",
+    "ny",
+    "sh",
+    "th",
+]
+_VOWELS = ["a", "e", "i", "o", "u", "a", "o", "i", "é", "ou", "ai"]
+_CODAS = ["", "", "", "n", "l", "r", "s", "m", "k"]
+_HOURS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0)
+
+
+class Weighted(Generic[T]):
+    """Things to draw from, some more often than others."""
+
+    def __init__(self, weighted: Iterable[tuple[T, float]]) -> None:
+        pairs = tuple(weighted)
+        self.items = tuple(item for item, _ in pairs)
+        self._sums = list(accumulate(weight for _, weight in pairs))
+
+    def draw(self, rng: Random) -> T:
+        """One of the things."""
+        return self.items[bisect(self._sums, rng.random() * self._sums[-1])]
+
+
+def pick(rng: Random, items: Sequence[T]) -> T:
+    """One of `items`, each as often."""
+    return items[int(rng.random() * len(items))]
+
+
+def made_up_word(rng: Random) -> str:
+    """A name that no one has: pronounceable, capitalised."""
+    syllables = 2 if rng.random() < 0.7 else 3
+    parts = [pick(rng, _ONSETS) + pick(rng, _VOWELS) for _ in range(syllables)]
+    return ("".join(parts) + pick(rng, _CODAS)).capitalize()
+
+
+def made_up_city(rng: Random) -> Phrase:
+    """A town that is on no map: à Tombouctou."""
+    name = made_up_word(rng)
+    return Phrase(
+        name,
+        {"": f"à *{name}", "from": f"de *{name}", "name": name},
+        {"": f"in {name}", "to": f"to {name}", "from": f"from {name}", "name": name},
+    )
+
+
+def draw_clock(rng: Random) -> tuple[str, str]:
+    """An hour of the day, in one of the ways that hours are written."""
+    chance = rng.random()
+    if chance < 0.5:
+        hour, minute = pick(rng, _HOURS), pick(rng, (0, 0, 0, 15, 30, 45))
+        return numbers.clock(hour, minute, "words")
+    if chance < 0.75:
+        return numbers.clock(1 + int(rng.random() * 12), 0, "mixed")
+    minute = pick(rng, (0, 15, 30, 45, 5 * int(rng.random() * 12)))
+    return numbers.clock(6 + int(rng.random() * 18), minute, "digits")
