@@ -9,20 +9,17 @@ and with the same weights, in which nothing is left of the search but the choice
 """
 
 import copy
-import logging
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import onnx
 import torch
-from onnxscript.optimizer import fold_constants, remove_unused_nodes
 from torch import nn
 
-from transformer.export.assemble import MADE, OPSET, OUTPUTS, Subgraphs, assemble
+from transformer.export.assemble import MADE, OUTPUTS, Subgraphs, assemble
 from transformer.export.attention import FusedAttention, PortableAttention
 from transformer.export.config import FORMS, Precision
+from transformer.export.exporter import export_module
 from transformer.export.quantization import Product, quantize, transpose_weights
 from transformer.export.shortlist.choose import Shortlist
 from transformer.export.shortlist.subgraph import LISTED, BatchShortlist
@@ -49,8 +46,6 @@ ATTENTION: dict[str, type[FusedAttention] | type[PortableAttention]] = {
     "fused": FusedAttention,
     "portable": PortableAttention,
 }
-# Slices of fused projections are folded, however large the weights.
-_FOLD_LIMIT = 1 << 40
 
 
 class Graph(NamedTuple):
@@ -221,45 +216,13 @@ def export_subgraph(
         inputs += values
         examples.append(fill(declared, map(example, values), signatures.form))
         axes.append(fill(declared, map(dynamic_axes, values), signatures.form))
-    with quiet():
-        program = torch.onnx.export(
-            module.eval(),
-            tuple(examples),
-            dynamo=True,
-            opset_version=OPSET,
-            external_data=False,
-            dynamic_shapes=tuple(axes),
-            input_names=names(inputs),
-            output_names=[f"{MADE}{name}" for name in outputs],
-            verbose=False,
-        )
-        assert program is not None
-        fold_constants(program.model, input_size_limit=_FOLD_LIMIT, output_size_limit=_FOLD_LIMIT)
-        remove_unused_nodes(program.model)
-    proto: onnx.ModelProto = program.model_proto
-    assert not proto.functions, "the exporter left functions behind"
-    return proto.graph
+    made = [f"{MADE}{name}" for name in outputs]
+    return export_module(module.eval(), examples, axes, names(inputs), made)
 
 
 def names(values: Sequence[Value]) -> list[str]:
     """The names alone."""
     return [value.name for value in values]
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silences the exporter, which warns of axis names, of its own deprecations, of torchvision."""
-    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
-    levels = [logger.level for logger in loggers]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
-        try:
-            yield
-        finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
 
 
 def serialize(model: onnx.ModelProto) -> bytes:
