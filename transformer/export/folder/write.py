@@ -1,7 +1,7 @@
 """A trained model as a folder that translates."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from transformer.export.config import FORMS, ExportConfig, Precision
@@ -35,6 +35,7 @@ def export_translator(
     search: SearchConfig,
     config: ExportConfig,
     shortlist: Shortlist | None = None,
+    tell: Callable[[str], object] = lambda line: None,
 ) -> tuple[Reference, list[Verdict]]:
     """Writes graphs, tokenizers and card to `folder`, once the graphs have proved themselves.
 
@@ -56,6 +57,7 @@ def export_translator(
         search: the search's defaults, with which they do.
         config: form, precisions and tolerances.
         shortlist: as `config.shortlist` asks for, see `transformer.export.shortlist.choose`.
+        tell: is called with a line as each longer step begins.
 
     Returns:
         PyTorch's translations, and each graph's verdict, in the order of `config.precisions`.
@@ -74,7 +76,9 @@ def export_translator(
     if shortlist is None:
         config = config.model_copy(update={"shortlist": None})
     shutil.rmtree(folder, ignore_errors=True)
+    tell(f"{len(test.sources)} sentences of the test set, translated by PyTorch")
     reference = translate_by_pytorch(trial)
+    tell(f"{', '.join(config.precisions)}: from PyTorch to ONNX")
     with atomic_folder(folder) as temporary:
         graphs = build_graphs(
             model,
@@ -87,6 +91,7 @@ def export_translator(
         verdicts: list[Verdict] = []
         for precision in config.precisions:
             path = temporary / FORMS[precision].file
+            tell(f"{precision}: the same sentences, translated by onnxruntime")
             verdicts.append(_try(graphs[precision], path, trial, reference, precision, config))
             if not verdicts[0].passed:
                 break
