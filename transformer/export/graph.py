@@ -9,7 +9,11 @@ and with the same weights, in which nothing is left of the search but the choice
 """
 
 import copy
-from collections.abc import Sequence
+import functools
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 import onnx
@@ -64,8 +68,9 @@ def build_graphs(
     attention: str,
     precisions: Sequence[Precision],
     shortlist: Shortlist | None = None,
-) -> dict[Precision, Graph]:
-    """The whole translator in each precision; the same model gives the same bytes.
+    in_parallel: bool = False,
+) -> Iterator[tuple[Precision, Graph]]:
+    """The whole translator in each precision, one by one; the same model gives the same bytes.
 
     Args:
         model: on the CPU in float32, in evaluation mode; it is not changed.
@@ -75,9 +80,11 @@ def build_graphs(
         precisions: float32; int8, see `transformer.export.quantization`; float16, whose scores are
             float32 all the same.
         shortlist: among which int8 chooses; None for the whole vocabulary.
+        in_parallel: what the first graph has no use for is exported by another process, while the
+            caller works with the first; that process holds a copy of the model.
 
-    Returns:
-        Models whose inputs and outputs are:
+    Yields:
+        Each precision with models whose inputs and outputs are:
         - source int64 [B, S], padded; max_length int64 [B]; length_penalty float32 [];
           patience float32 [], infinite for none; beam_size int64 []; num_best int64 [], at most
           beam_size;
@@ -85,22 +92,38 @@ def build_graphs(
           `transformer.search.beam.SearchResult`.
     """
     is_fused = attention == "fused"
-    graphs: dict[Precision, Graph] = {}
-    # int8 is made from the subgraphs of float32, unless a short-list gives it some of its own.
-    exported: dict[tuple[torch.dtype, bool], Subgraphs] = {}
+    kinds = {}
     for precision in precisions:
-        dtype: torch.dtype = getattr(torch, FORMS[precision].dtype)
         used = shortlist if precision == "int8" else None
-        kind = dtype, used is not None
-        if kind not in exported:
-            exported[kind] = export_subgraphs(model, dtype, source_pad, special, attention, used)
-        parts = exported[kind]
-        if precision == "int8":
-            parts = quantize_subgraphs(parts, is_fused)
-        graphs[precision] = Graph(
-            assemble(parts, is_fused), assemble(parts, is_fused, with_logits=True)
-        )
-    return graphs
+        kinds[precision] = FORMS[precision].dtype, used is not None
+    # int8 is made from the subgraphs of float32, unless a short-list gives it some of its own.
+    exports: dict[tuple[str, bool], Callable[[], Subgraphs]] = {}
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        for dtype, has_shortlist in kinds.values():
+            if (dtype, has_shortlist) in exports:
+                continue
+            used = shortlist if has_shortlist else None
+            arguments = model, getattr(torch, dtype), source_pad, special, attention, used
+            if exports and in_parallel:
+                # Pickled here: torch would hand the weights over as shared memory.
+                waiting = pool.submit(_export_pickled, pickle.dumps(arguments))
+                exports[dtype, has_shortlist] = waiting.result
+            else:
+                exports[dtype, has_shortlist] = functools.cache(
+                    functools.partial(export_subgraphs, *arguments)
+                )
+        for precision, kind in kinds.items():
+            parts = exports[kind]()
+            if precision == "int8":
+                parts = quantize_subgraphs(parts, is_fused)
+            yield (
+                precision,
+                Graph(assemble(parts, is_fused), assemble(parts, is_fused, with_logits=True)),
+            )
+
+
+def _export_pickled(arguments: bytes) -> Subgraphs:
+    return export_subgraphs(*pickle.loads(arguments))
 
 
 def quantize_subgraphs(parts: Subgraphs, is_fused: bool) -> Subgraphs:

@@ -21,7 +21,7 @@ from transformer.files import atomic_folder, sha256_file, write_json
 from transformer.model.transformer import Transformer
 from transformer.search.options import SearchConfig
 from transformer.serving.card import CARD, Provenance
-from transformer.serving.session import Provider, open_session
+from transformer.serving.session import Provider, count_threads, open_session
 
 
 def export_translator(
@@ -76,8 +76,6 @@ def export_translator(
     if shortlist is None:
         config = config.model_copy(update={"shortlist": None})
     shutil.rmtree(folder, ignore_errors=True)
-    tell(f"{len(test.sources)} sentences of the test set, translated by PyTorch")
-    reference = translate_by_pytorch(trial)
     tell(f"{', '.join(config.precisions)}: from PyTorch to ONNX")
     with atomic_folder(folder) as temporary:
         graphs = build_graphs(
@@ -87,12 +85,16 @@ def export_translator(
             attention=config.attention,
             precisions=config.precisions,
             shortlist=shortlist,
+            in_parallel=count_threads(None) > 1,
         )
         verdicts: list[Verdict] = []
-        for precision in config.precisions:
+        for precision, graph in graphs:
+            if not verdicts:  # now, while another process makes the next graph
+                tell(f"PyTorch translates the {len(test.sources)} sentences of the test set")
+                reference = translate_by_pytorch(trial)
+            tell(f"{precision}: onnxruntime translates them")
             path = temporary / FORMS[precision].file
-            tell(f"{precision}: the same sentences, translated by onnxruntime")
-            verdicts.append(_try(graphs[precision], path, trial, reference, precision, config))
+            verdicts.append(_try(graph, path, trial, reference, precision, config))
             if not verdicts[0].passed:
                 break
         write_reports(reports, reference, verdicts, config)
