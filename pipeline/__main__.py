@@ -3,6 +3,7 @@
 Stage files import nothing heavy until they run, so `--help` answers at once.
 """
 
+import gc
 import sys
 
 import typer
@@ -30,6 +31,10 @@ from pipeline.stages.train import train
 from pipeline.stages.vocab import vocab
 from transformer.threads import bound_spinning
 
+# New objects between two searches for garbage. Python's own 700 suit small programs: importing and
+# exporting make millions of objects that stay, and each search would walk through them.
+_GARBAGE_THRESHOLDS = (50_000, 20, 20)
+
 app = typer.Typer(
     help="From a parallel corpus to one ONNX file that translates.",
     no_args_is_help=True,
@@ -46,11 +51,14 @@ for command in (recipe, check, affected, compare, plots, sweep, pack, adopt, syn
 def main() -> None:
     """Runs a command; a `ValueError` is the user's to mend, so it is told without a traceback."""
     bound_spinning()
+    gc.set_threshold(*_GARBAGE_THRESHOLDS)
     try:
         app()
     except (ValueError, FileNotFoundError) as error:
         typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
         sys.exit(1)
+    finally:
+        gc.freeze()  # the process ends: to look for garbage in what it holds would take seconds
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ def export() -> None:
         search=search,
         config=config,
         shortlist=_make_shortlist(config, info, is_joint=tokenizers.is_joint),
+        tell=typer.echo,
     )
     typer.echo(f"{summarize(reference, verdicts)}\n-> {TRANSLATOR}")
     write_json(METRICS / "export.json", headline_metrics(reference, verdicts))

@@ -22,9 +22,10 @@ def _one_thread():
 def export(model, attention, *precisions):
     from transformer.export.graph import build_graphs
 
-    return build_graphs(
+    graphs = build_graphs(
         model, source_pad=PAD, special=SPECIAL, attention=attention, precisions=precisions
     )
+    return dict(graphs)
 
 
 def open_graph(graph):

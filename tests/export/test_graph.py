@@ -105,10 +105,10 @@ def test_a_norm_by_the_unbiased_deviation_translates_as_pytorch(
         target_vocab_size=14, with_biases=True, max_positions=24,
         num_decoder_layers=1, layer_norm_variant="unbiased", norm_epsilon=1e-2,
     )  # fmt: skip
-    graphs = build_graphs(
+    ((_, graph),) = build_graphs(
         model, source_pad=0, special=SPECIAL, attention=attention, precisions=["float32"]
     )
-    session = opener(graphs["float32"])
+    session = opener(graph)
     for beam_size in (1, 4):
         assert_same(by_graph(session, beam_size=beam_size), by_pytorch(model, beam_size=beam_size))
 
@@ -243,6 +243,16 @@ def test_bytes_hold_no_paths(fused_graph):
     assert str(Path.cwd()).encode() not in content
 
 
+def test_a_graph_made_by_another_process_has_the_same_bytes(model, fused_graphs):
+    precisions = ["float32", "float16"]
+    made = build_graphs(
+        model, source_pad=0, special=SPECIAL, attention="fused", precisions=precisions,
+        in_parallel=True,
+    )  # fmt: skip
+    for precision, graph in made:
+        assert serialize(graph.model) == serialize(fused_graphs[precision].model)
+
+
 @pytest.mark.slow
 def test_another_process_in_another_folder_writes_the_same_bytes(
     tmp_path, model, fused_graphs, monkeypatch
@@ -265,7 +275,7 @@ graphs = build_graphs(
     attention="fused",
     precisions=["float32", "int8", "float16"],
 )
-for graph in graphs.values():
+for _, graph in graphs:
     print(hashlib.sha256(serialize(graph.model)).hexdigest())
 """
     environment = os.environ | {

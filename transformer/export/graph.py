@@ -9,20 +9,21 @@ and with the same weights, in which nothing is left of the search but the choice
 """
 
 import copy
-import logging
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import functools
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 import onnx
 import torch
-from onnxscript.optimizer import fold_constants, remove_unused_nodes
 from torch import nn
 
-from transformer.export.assemble import MADE, OPSET, OUTPUTS, Subgraphs, assemble
+from transformer.export.assemble import MADE, OUTPUTS, Subgraphs, assemble
 from transformer.export.attention import FusedAttention, PortableAttention
 from transformer.export.config import FORMS, Precision
+from transformer.export.exporter import export_module
 from transformer.export.quantization import Product, quantize, transpose_weights
 from transformer.export.shortlist.choose import Shortlist
 from transformer.export.shortlist.subgraph import LISTED, BatchShortlist
@@ -49,8 +50,6 @@ ATTENTION: dict[str, type[FusedAttention] | type[PortableAttention]] = {
     "fused": FusedAttention,
     "portable": PortableAttention,
 }
-# Slices of fused projections are folded, however large the weights.
-_FOLD_LIMIT = 1 << 40
 
 
 class Graph(NamedTuple):
@@ -69,8 +68,9 @@ def build_graphs(
     attention: str,
     precisions: Sequence[Precision],
     shortlist: Shortlist | None = None,
-) -> dict[Precision, Graph]:
-    """The whole translator in each precision; the same model gives the same bytes.
+    in_parallel: bool = False,
+) -> Iterator[tuple[Precision, Graph]]:
+    """The whole translator in each precision, one by one; the same model gives the same bytes.
 
     Args:
         model: on the CPU in float32, in evaluation mode; it is not changed.
@@ -80,9 +80,11 @@ def build_graphs(
         precisions: float32; int8, see `transformer.export.quantization`; float16, whose scores are
             float32 all the same.
         shortlist: among which int8 chooses; None for the whole vocabulary.
+        in_parallel: what the first graph has no use for is exported by another process, while the
+            caller works with the first; that process holds a copy of the model.
 
-    Returns:
-        Models whose inputs and outputs are:
+    Yields:
+        Each precision with models whose inputs and outputs are:
         - source int64 [B, S], padded; max_length int64 [B]; length_penalty float32 [];
           patience float32 [], infinite for none; beam_size int64 []; num_best int64 [], at most
           beam_size;
@@ -90,22 +92,38 @@ def build_graphs(
           `transformer.search.beam.SearchResult`.
     """
     is_fused = attention == "fused"
-    graphs: dict[Precision, Graph] = {}
-    # int8 is made from the subgraphs of float32, unless a short-list gives it some of its own.
-    exported: dict[tuple[torch.dtype, bool], Subgraphs] = {}
+    kinds = {}
     for precision in precisions:
-        dtype: torch.dtype = getattr(torch, FORMS[precision].dtype)
         used = shortlist if precision == "int8" else None
-        kind = dtype, used is not None
-        if kind not in exported:
-            exported[kind] = export_subgraphs(model, dtype, source_pad, special, attention, used)
-        parts = exported[kind]
-        if precision == "int8":
-            parts = quantize_subgraphs(parts, is_fused)
-        graphs[precision] = Graph(
-            assemble(parts, is_fused), assemble(parts, is_fused, with_logits=True)
-        )
-    return graphs
+        kinds[precision] = FORMS[precision].dtype, used is not None
+    # int8 is made from the subgraphs of float32, unless a short-list gives it some of its own.
+    exports: dict[tuple[str, bool], Callable[[], Subgraphs]] = {}
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        for dtype, has_shortlist in kinds.values():
+            if (dtype, has_shortlist) in exports:
+                continue
+            used = shortlist if has_shortlist else None
+            arguments = model, getattr(torch, dtype), source_pad, special, attention, used
+            if exports and in_parallel:
+                # Pickled here: torch would hand the weights over as shared memory.
+                waiting = pool.submit(_export_pickled, pickle.dumps(arguments))
+                exports[dtype, has_shortlist] = waiting.result
+            else:
+                exports[dtype, has_shortlist] = functools.cache(
+                    functools.partial(export_subgraphs, *arguments)
+                )
+        for precision, kind in kinds.items():
+            parts = exports[kind]()
+            if precision == "int8":
+                parts = quantize_subgraphs(parts, is_fused)
+            yield (
+                precision,
+                Graph(assemble(parts, is_fused), assemble(parts, is_fused, with_logits=True)),
+            )
+
+
+def _export_pickled(arguments: bytes) -> Subgraphs:
+    return export_subgraphs(*pickle.loads(arguments))
 
 
 def quantize_subgraphs(parts: Subgraphs, is_fused: bool) -> Subgraphs:
@@ -221,45 +239,13 @@ def export_subgraph(
         inputs += values
         examples.append(fill(declared, map(example, values), signatures.form))
         axes.append(fill(declared, map(dynamic_axes, values), signatures.form))
-    with quiet():
-        program = torch.onnx.export(
-            module.eval(),
-            tuple(examples),
-            dynamo=True,
-            opset_version=OPSET,
-            external_data=False,
-            dynamic_shapes=tuple(axes),
-            input_names=names(inputs),
-            output_names=[f"{MADE}{name}" for name in outputs],
-            verbose=False,
-        )
-        assert program is not None
-        fold_constants(program.model, input_size_limit=_FOLD_LIMIT, output_size_limit=_FOLD_LIMIT)
-        remove_unused_nodes(program.model)
-    proto: onnx.ModelProto = program.model_proto
-    assert not proto.functions, "the exporter left functions behind"
-    return proto.graph
+    made = [f"{MADE}{name}" for name in outputs]
+    return export_module(module.eval(), examples, axes, names(inputs), made)
 
 
 def names(values: Sequence[Value]) -> list[str]:
     """The names alone."""
     return [value.name for value in values]
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silences the exporter, which warns of axis names, of its own deprecations, of torchvision."""
-    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
-    levels = [logger.level for logger in loggers]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
-        try:
-            yield
-        finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
 
 
 def serialize(model: onnx.ModelProto) -> bytes:

@@ -132,8 +132,9 @@ def init_state(
     max_lengths = inputs.max_length * has_source
     beam_offsets = _offsets(max_lengths, beams.shape[1])
     zeros = beam_offsets * 0
-    banned = torch.zeros(vocab_size, device=beams.device)
-    banned[[special.pad_id, special.bos_id, special.eos_id]] = -torch.inf
+    ids = torch.tensor([special.pad_id, special.bos_id, special.eos_id], device=beams.device)
+    never = torch.tensor(-torch.inf, device=beams.device)
+    banned = torch.zeros(vocab_size, device=beams.device).index_put((ids,), never)
     constants = SearchConstants(
         max_lengths=max_lengths,
         length_penalty=inputs.length_penalty,

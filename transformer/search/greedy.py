@@ -38,8 +38,9 @@ def step(logits: Tensor, state: GreedyState, special: SpecialIds) -> GreedyState
         state: as it was for these logits; it is not changed.
         special: of the target vocabulary.
     """
-    banned = torch.zeros(logits.shape[2], device=logits.device)
-    banned[[special.pad_id, special.bos_id]] = -torch.inf
+    ids = torch.tensor([special.pad_id, special.bos_id], device=logits.device)
+    never = torch.tensor(-torch.inf, device=logits.device)
+    banned = torch.zeros(logits.shape[2], device=logits.device).index_put((ids,), never)
     log_p, token = (torch.log_softmax(logits.float(), dim=-1) + banned).topk(1)  # [1, 1, 1]
     return GreedyState(state.num_steps + 1, token.squeeze(2), state.total + log_p.sum())
 

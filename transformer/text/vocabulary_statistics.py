@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from transformer.text.corpus import part_path, read_side
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 
 _BATCH_TEXTS = 8192
+# Of a part, so many pairs are described: more take as long as fitting and change no figure much.
+MAX_PAIRS = 50_000
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,14 @@ def describe(tokenizer: Tokenizer, texts: Iterable[str]) -> TextStatistics:
 
 
 def describe_pair(tokenizers: TokenizerPair, clean: Path) -> dict[str, Any]:
-    """Statistics of both sides on the training and validation parts in the folder `clean`."""
+    """Statistics of both sides on the parts train (its first MAX_PAIRS) and valid in `clean`."""
     sides = {"source": tokenizers.source, "target": tokenizers.target}
     return {"joint": tokenizers.is_joint} | {
         side: {"size": tokenizer.size}
         | {
-            part: asdict(describe(tokenizer, read_side(part_path(clean, part), side)))
+            part: asdict(
+                describe(tokenizer, islice(read_side(part_path(clean, part), side), MAX_PAIRS))
+            )
             for part in ("train", "valid")
         }
         for side, tokenizer in sides.items()

@@ -20,13 +20,20 @@ from transformer.text.scripts import SPACED_OR_DIGIT
 WORDS = "words.txt"
 # Rarer words are left out: a list of this many takes about 2 MB.
 MAX_WORDS = 200_000
+# So is what a training text has but once: often a typing mistake, and nothing that a model knows.
+MIN_COUNT = 2
 _RUNS: Any = pre_tokenizers.Split(tokenizers.Regex(f"{SPACED_OR_DIGIT}+"), "removed", invert=True)
 # What mostly stands at a word's edges: without it most words are looked up as they come.
 _EDGES = '.,;:!?…"«»()'
 
 
-def most_frequent_words(texts: Iterable[str], limit: int = MAX_WORDS) -> list[str]:
-    """The lower-case words of normalised texts, at most `limit`: the most frequent first."""
+def most_frequent_words(
+    texts: Iterable[str], limit: int = MAX_WORDS, min_count: int = MIN_COUNT
+) -> list[str]:
+    """The lower-case words of normalised texts, at most `limit`: the most frequent first.
+
+    Words that occur less often than `min_count` are left out.
+    """
     # A word never holds a space, so each of the strings between spaces is cut up once.
     strings: Counter[str] = Counter()
     for text in texts:
@@ -35,7 +42,8 @@ def most_frequent_words(texts: Iterable[str], limit: int = MAX_WORDS) -> list[st
     for string, count in strings.items():
         for word in _split(string):
             counts[word.lower()] += count
-    return sorted(counts, key=lambda word: (-counts[word], word))[:limit]
+    kept = [word for word, count in counts.items() if count >= min_count]
+    return sorted(kept, key=lambda word: (-counts[word], word))[:limit]
 
 
 def write_words(path: Path, words: Sequence[str]) -> None:

@@ -50,8 +50,11 @@ def tokenizers(tmp_path):
 def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
     """Exports to a folder of that name; keyword arguments replace settings."""
     monkeypatch.setattr(
-        "transformer.export.folder.write.build_graphs", lambda *_, **__: fused_graphs
+        "transformer.export.folder.write.build_graphs",
+        lambda *_, precisions, **__: [(name, fused_graphs[name]) for name in precisions],
     )
+
+    told = []
 
     def run(name="translator", **changes):
         settings = {
@@ -94,9 +97,11 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
             ),
             search=SEARCH,
             config=ExportConfig(**(settings | changes)),
+            tell=told.append,
         )
         return tmp_path / name
 
+    run.told = told
     return run
 
 
@@ -206,6 +211,16 @@ def test_threads_get_the_answers_that_one_gets(export, precision):
         for _ in range(5):
             found = pool.map(lambda one: translator.translate(one[0], **one[1]), work)
             assert list(found) == serial
+
+
+def test_each_longer_step_is_told(export):
+    export()
+    assert export.told == [
+        "float32, int8: from PyTorch to ONNX",
+        "PyTorch translates the 5 sentences of the test set",
+        "float32: onnxruntime translates them",
+        "int8: onnxruntime translates them",
+    ]
 
 
 def test_exporting_twice_gives_the_same_files(export, tmp_path):

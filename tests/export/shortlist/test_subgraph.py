@@ -112,8 +112,8 @@ def test_int8_alone_has_a_short_list(shared_model, opener, by_graph, attention):
     shortlist = Shortlist(np.arange(4), np.stack([words, (words + 7) % 400], 1))
     build = {"source_pad": 0, "special": SPECIAL, "attention": attention}
     precisions = ["float32", "int8"]
-    graphs = build_graphs(shared_model, **build, precisions=precisions, shortlist=shortlist)
-    plain = build_graphs(shared_model, **build, precisions=["float32"])
+    graphs = dict(build_graphs(shared_model, **build, precisions=precisions, shortlist=shortlist))
+    plain = dict(build_graphs(shared_model, **build, precisions=["float32"]))
     assert graphs["float32"] == plain["float32"]
     generator = np.random.default_rng(0)
     rows = [[*generator.integers(4, 20, 5).tolist(), 3] for _ in range(40)]

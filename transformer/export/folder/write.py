@@ -1,7 +1,7 @@
 """A trained model as a folder that translates."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from transformer.export.config import FORMS, ExportConfig, Precision
@@ -21,7 +21,7 @@ from transformer.files import atomic_folder, sha256_file, write_json
 from transformer.model.transformer import Transformer
 from transformer.search.options import SearchConfig
 from transformer.serving.card import CARD, Provenance
-from transformer.serving.session import Provider, open_session
+from transformer.serving.session import Provider, count_threads, open_session
 from transformer.text.word_list import WORDS, write_words
 
 
@@ -37,6 +37,7 @@ def export_translator(
     search: SearchConfig,
     config: ExportConfig,
     shortlist: Shortlist | None = None,
+    tell: Callable[[str], object] = lambda line: None,
 ) -> tuple[Reference, list[Verdict]]:
     """Writes graphs, tokenizers and card to `folder`, once the graphs have proved themselves.
 
@@ -59,6 +60,7 @@ def export_translator(
         search: the search's defaults, with which they do.
         config: form, precisions and tolerances.
         shortlist: as `config.shortlist` asks for, see `transformer.export.shortlist.choose`.
+        tell: is called with a line as each longer step begins.
 
     Returns:
         PyTorch's translations, and each graph's verdict, in the order of `config.precisions`.
@@ -77,7 +79,7 @@ def export_translator(
     if shortlist is None:
         config = config.model_copy(update={"shortlist": None})
     shutil.rmtree(folder, ignore_errors=True)
-    reference = translate_by_pytorch(trial)
+    tell(f"{', '.join(config.precisions)}: from PyTorch to ONNX")
     with atomic_folder(folder) as temporary:
         graphs = build_graphs(
             model,
@@ -86,11 +88,16 @@ def export_translator(
             attention=config.attention,
             precisions=config.precisions,
             shortlist=shortlist,
+            in_parallel=count_threads(None) > 1,
         )
         verdicts: list[Verdict] = []
-        for precision in config.precisions:
+        for precision, graph in graphs:
+            if not verdicts:  # now, while another process makes the next graph
+                tell(f"PyTorch translates the {len(test.sources)} sentences of the test set")
+                reference = translate_by_pytorch(trial)
+            tell(f"{precision}: onnxruntime translates them")
             path = temporary / FORMS[precision].file
-            verdicts.append(_try(graphs[precision], path, trial, reference, precision, config))
+            verdicts.append(_try(graph, path, trial, reference, precision, config))
             if not verdicts[0].passed:
                 break
         write_reports(reports, reference, verdicts, config)
