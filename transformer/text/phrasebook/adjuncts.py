@@ -11,6 +11,8 @@ from transformer.text.phrasebook.lexicon import Lexicon
 from transformer.text.phrasebook.noun_phrases import NounPhrases
 
 _PLACES = ("home", "kitchen", "out", "town", "work", "trip")
+# How adjuncts follow each other.
+_ORDER = ("manner", "means", "company", "place", "purpose", "duration", "time")
 _MANNERS = ("fast", "well", "much", "carefully")
 _NUM_ADJUNCTS = Weighted({0: 50, 1: 37, 2: 13}.items())
 
@@ -35,14 +37,13 @@ class Adjuncts:
             if kind == "time" and any(part.kind == "duration" for part in clause.adjuncts):
                 continue
             self.add(rng, clause, clause, kind)
-        order = ("manner", "means", "company", "place", "purpose", "duration", "time")
-        clause.adjuncts.sort(key=lambda part: order.index(part.kind))
 
     def add(self, rng: Random, drawn: Clause, clause: Clause, kind: str) -> None:
         """Adds to `clause` an adjunct of a kind that goes with `drawn`, if there is one."""
         part = getattr(self, f"_adjunct_{kind}")(rng, drawn)
         if part is not None:
             clause.adjuncts.append(part)
+            clause.adjuncts.sort(key=lambda one: _ORDER.index(one.kind))
             clause.habitual |= drawn.habitual
             clause.since |= drawn.since
 
@@ -94,11 +95,15 @@ class Adjuncts:
         if tense == "pc":
             if big:
                 return ("past_long", "year", "season")
-            return ("past", "past_clock", "clock", "weekday", "past") if daily else ()
+            return ("past", "past_clock", "clock", "weekday", "past", "past_week") if daily else ()
         if tense == "fut":
             if big:
                 return ("future_long", "season")
-            return ("future", "future_clock", "clock", "date", "weekday") if daily else ()
+            return (
+                ("future", "future_clock", "clock", "date", "weekday", "future_week")
+                if daily
+                else ()
+            )
         if tense == "imp":
             if aspect == "event":
                 return ("habit",) if "habit" in tags else ()
@@ -137,7 +142,7 @@ class Adjuncts:
         return self._place_part(rng, pick(rng, names))
 
     def _adjunct_company(self, rng: Random, clause: Clause) -> Part | None:
-        if "with" not in clause.use.tags:
+        if "with" not in clause.use.tags or any(part.fr == "avec" for part in clause.complements):
             return None
         subject = clause.subject
         chance = rng.random()
@@ -175,6 +180,10 @@ class Adjuncts:
     def _adjunct_duration(self, rng: Random, clause: Clause) -> Part | None:
         tags = clause.use.tags
         if "lasting" not in tags or clause.negation or clause.adverb:
+            return None
+        if clause.use.aspect == "event" and any(
+            part.kind == "direct" for part in clause.complements
+        ):
             return None
         if clause.tense == "pres" and clause.modal is None:
             name = "long_span" if clause.use.aspect == "state" or "big" in tags else "short_span"

@@ -151,6 +151,8 @@ class Clauses:
     def _negation(self, rng: Random, clause: Clause) -> str:
         negation = _NEGATIONS.draw(rng)
         tense, use, modal = clause.tense, clause.use, clause.modal
+        if clause.subject.kind == "everyone" or (modal and "positive" in modal.tags):
+            return ""
         if negation in ("jamais", "plus") and (modal or tense not in ("pres", "pc", "fut")):
             return "pas"
         if negation == "jamais" and "habit" not in use.tags and tense != "pc":
@@ -159,8 +161,6 @@ class Clauses:
             return "pas"
         if negation == "pas_encore" and (modal or tense != "pc"):
             return "pas"
-        if modal and "positive" in modal.tags:
-            return ""
         clause.perfect = negation in ("jamais", "pas_encore") and tense == "pc"
         return negation
 

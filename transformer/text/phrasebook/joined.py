@@ -51,6 +51,9 @@ class Joined:
         first = clauses.draw(rng, tense=tense, simple=rng.random() < 0.7)
         if first is None or not _is_action(first) or first.perfect:
             return None
+        can = first.modal is not None and first.modal.key.startswith("pouvoir")
+        if can and way in ("because", "so"):
+            return None
         subject = first.subject
         if way in ("inf", "gerund"):
             if fr_word == "pour" and "goes" not in first.use.tags:
@@ -135,6 +138,8 @@ class Joined:
             return None
         if chance < 0.6:
             phrase = pick(rng, self._speaker.lexicon.phrases["think"])
+            if not self._speaker.phrases.may_say(phrase.fr[""]):
+                return None
             fr, en = (
                 f"{phrase.fr['']} {self._speaker.french(clause)}",
                 self._speaker.english(clause),
@@ -158,6 +163,8 @@ class Joined:
         else:
             fr_word, en_word, rest, _ = asked
         phrase = pick(rng, self._speaker.lexicon.phrases["ask_whether"])
+        if not self._speaker.phrases.may_say(phrase.fr[""]):
+            return None
         mark = "?" if phrase.fr[""].startswith(("sais-tu", "savez-vous", "est-ce")) else "."
         fr = f"{phrase.fr['']} {fr_word} {self._speaker.french(rest)}"
         en = f"{phrase.en['']} {en_word} {self._speaker.english(rest)}"
@@ -198,7 +205,8 @@ class Joined:
                 rest = replace(rest, use=use)
             fr = f"{start[0]} {head.fr} que {self._speaker.french(rest)}"
             en = f"{start[1]} {head.en} that {self._speaker.english(rest)}"
-            return Said(fr, en, ".", clause.words(), ("relative que", *clause.structure()))
+            mark = "?" if start[1].startswith("where") else "."
+            return Said(fr, en, mark, clause.words(), ("relative que", *clause.structure()))
         noun = pick(rng, self._speaker.phrases.nouns("folk"))
         head = self._speaker.phrases.noun(rng, noun, "sg", "le", plain=True)
         if clause.subject.person != 2 or "person" not in clause.subject.classes:
@@ -209,7 +217,8 @@ class Joined:
         fr = f"{start[0]} {head.fr} {self._speaker.french(clause)}"
         en = f"{start[1]} {head.en} {self._speaker.english(clause)}"
         words = (*head.words, *clause.words())
-        return Said(fr, en, ".", words, ("relative qui", *clause.structure()))
+        mark = "?" if start[1].startswith("where") else "."
+        return Said(fr, en, mark, words, ("relative qui", *clause.structure()))
 
 
 def _is_action(clause: Clause) -> bool:

@@ -40,7 +40,7 @@ TAGS = (
     *("unwilled", "nocan", "big", "past", "lasting", "habit", "daily", "with"),
     *("home", "kitchen", "out", "town", "work", "trip"),
     *("fast", "well", "much", "carefully", "avoir", "noagree"),
-    *("split", "to", "stressed", "weather", "sky", "goes"),
+    *("to", "stressed", "weather", "sky", "goes"),
 )
 # Complements that are no nouns: written @kind, or @kind:class,class.
 COMPLEMENTS = ("to", "at", "from", "live", "adjective", "profession", "age", "price", "clock")

@@ -72,7 +72,7 @@ class Presenting:
             fr, plural, kind, words = phrase.fr, phrase.plural, phrase.kind, phrase.words
             if negated and phrase.kind == "quantity":
                 return None
-            en = phrase.en
+            en = phrase.english("usual")
             plural = phrase.en_person == 5
             if phrase.plural != plural:
                 return None

@@ -10,8 +10,8 @@ from transformer.text.phrasebook.words import NounPhrase
 # What stands before a clause, with the adjuncts (by kind and name) or complements that it asks for.
 _WHERE = frozenset(("at", "to", "chez", "live", "to y", "place"))
 _WHEN = frozenset(
-    ("past", "past_clock", "past_long", "future", "future_clock", "future_long", "date")
-) | {"year", "weekday"}
+    ("past", "past_clock", "past_long", "past_week", "future", "future_clock", "future_long")
+) | {"future_week", "date", "year", "weekday"}
 
 
 class Questions:
@@ -38,6 +38,8 @@ class Questions:
     def asked(self, rng: Random, clause: Clause) -> tuple[str, str, Clause, str] | None:
         """What may be asked of the clause: words of both languages, and the clause without it."""
         found: list[tuple[str, str, Clause, str]] = []
+        if clause.subject.kind == "everyone":
+            return None
         if clause.negation in ("", "pas") and not clause.use.tags & {"weather"}:
             found.append(("pourquoi", "why", clause, ""))
         for part in (*clause.complements, *clause.adjuncts):
@@ -112,6 +114,9 @@ class Questions:
         first = pronoun and subject.person == 0
         alone = not clause.complements and not clause.adjuncts and not clause.modal
         chance = rng.random()
+        where_is = word == "où" and clause.use.verb.infinitive == "être" and alone and not pronoun
+        if where_is and rng.random() < 0.8:
+            return f"{word} {in_french.clause(clause, last=True)}", "inversion of a noun"
         if chance < 0.42 and not (first and not may_invert(clause)):
             if not pronoun and word not in ("pourquoi", "qui") and alone and clause.tense != "pc":
                 return (
@@ -123,7 +128,8 @@ class Questions:
                     f"{word} {in_french.clause(clause, inverted=True)}",
                     "inversion",
                 )
-        if chance > 0.82 and word not in ("pourquoi",):
+        loose = word in ("où", "quand", "à quelle heure", "comment", "avec qui")
+        if chance > 0.82 and (loose or alone) and word != "pourquoi":
             last = "quoi" if word == "que" else word
             return f"{self._speaker.french(clause)} {last}", "in place"
         if chance > 0.72 and word in ("où", "quand", "pourquoi", "comment", "à quelle heure"):
