@@ -9,6 +9,7 @@ from transformer.text.phrasebook.clause import Clause, Part
 from transformer.text.phrasebook.complements import Complements
 from transformer.text.phrasebook.lexicon import Lexicon
 from transformer.text.phrasebook.noun_phrases import NounPhrases
+from transformer.text.phrasebook.words import Phrase
 
 _PLACES = ("home", "kitchen", "out", "town", "work", "trip")
 # How adjuncts follow each other.
@@ -170,9 +171,13 @@ class Adjuncts:
         if not names or clause.complements or clause.adverb or clause.negation == "rien":
             return None
         name = pick(rng, names)
-        if clause.tense == "pc" and name in ("well", "much"):
-            return None  # il a bien mangé: its adverb stands among the verbs
         part = self._phrase(rng, "manner", name)
+        if clause.tense == "pc" and name in ("well", "much"):
+            if clause.perfect or clause.modal:
+                return None
+            # Il a bien mangé: in French it stands among the verbs.
+            clause.adverb = Phrase(part.fr, {"": part.fr}, {"": ""})
+            part.fr = ""
         if name in ("well", "fast") and clause.tense == "pres":
             clause.habitual = True
         return part

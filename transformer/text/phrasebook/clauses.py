@@ -166,9 +166,13 @@ class Clauses:
 
     def _mid_adverb(self, rng: Random, clause: Clause) -> None:
         """souvent, déjà: after the verb in French, before it in English."""
+        chance = rng.random()
+        very = clause.use.tail in _VERY and clause.tense in ("pres", "imp") and not clause.modal
+        if very and chance < 0.25:
+            clause.adverb = pick(rng, self._lexicon.phrases["degree"])
+            return
         if clause.negation or clause.modal or clause.use.reflexive:
             return
-        chance = rng.random()
         if clause.tense == "pres" and "habit" in clause.use.tags and chance < 0.1:
             clause.adverb = pick(rng, self._lexicon.phrases["often"])
             clause.habitual = True
@@ -177,6 +181,8 @@ class Clauses:
             clause.perfect = True
 
 
+# What one may have much of: j'ai très faim, I am very hungry.
+_VERY = ("faim", "soif", "froid", "chaud", "sommeil", "peur")
 ALREADY = Phrase("déjà", {"": "déjà"}, {"": "already"})
 _OWNED = frozenset(("thing", "animal", "room", "building", "work", "ride"))
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 from random import Random
 
 from transformer.text.phrasebook.chance import pick
-from transformer.text.phrasebook.clause import Clause, Part
+from transformer.text.phrasebook.clause import Clause
 from transformer.text.phrasebook.english import BE_PAST
-from transformer.text.phrasebook.morphology import agree_participle
+from transformer.text.phrasebook.french import agreeing
 from transformer.text.phrasebook.questions import Questions
 from transformer.text.phrasebook.speaker import Said, Speaker
 from transformer.text.phrasebook.words import NounPhrase
@@ -158,10 +158,11 @@ class Joined:
             en = self._must(phrase.en[""], told)
             return Said(fr, en, ".", told.words(), ("reported must", *told.structure()))
         asked = self._questions.asked(rng, clause)
-        if asked is None or asked[0] in ("que", "qui", "d'où", "avec qui") or asked[3]:
+        loose = asked is None or asked.en_end or asked.fr in ("que", "qui")
+        if asked is None or loose:
             fr_word, en_word, rest = "si", "if", clause
         else:
-            fr_word, en_word, rest, _ = asked
+            fr_word, en_word, rest = asked.fr, asked.en, asked.rest
         phrase = pick(rng, self._speaker.lexicon.phrases["ask_whether"])
         if not self._speaker.phrases.may_say(phrase.fr[""]):
             return None
@@ -195,14 +196,8 @@ class Joined:
             if noun is None or noun.mass or noun.en_pair or phrase.plural:
                 return None
             head = self._speaker.phrases.build(noun, phrase.gender, False, "le")
-            gap = replace(clause, complements=[Part("direct", phrase=head, clitic="le")])
-            gap.complements += [part for part in clause.complements if part is not direct]
             rest = clause.without(direct)
-            if clause.tense == "pc" and not clause.use.with_etre:
-                verb = clause.use.verb
-                agreed = agree_participle(verb.participle, head.gender == "f", False)
-                use = replace(clause.use, verb=replace(verb, participle=agreed))
-                rest = replace(rest, use=use)
+            rest = agreeing(rest, head)
             fr = f"{start[0]} {head.fr} que {self._speaker.french(rest)}"
             en = f"{start[1]} {head.en} that {self._speaker.english(rest)}"
             mark = "?" if start[1].startswith("where") else "."

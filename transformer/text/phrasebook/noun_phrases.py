@@ -138,8 +138,8 @@ class NounPhrases:
         if kind == "kin":
             noun = pick(rng, self.nouns("kin", "friend"))
             code = pick(rng, _OWNERS)
-            if owner is not None and "group" in owner.classes:
-                owner = None
+            if owner is not None and not _owns_clearly(owner):
+                return self.name(rng)
             # son and sa are the subject's where it is somebody else than je, tu ...
             third = owner is not None and owner.person == 2
             if owner is not None and (rng.random() < 0.5 or (third and code == "son")):
@@ -225,8 +225,8 @@ class NounPhrases:
         """
         code = self.addressed(pick(rng, choice.determiners))
         if code == "poss":
-            if owner is not None and (owner.kind == "everyone" or "group" in owner.classes):
-                return None  # its, his or their: English speakers differ
+            if owner is not None and not _owns_clearly(owner):
+                return None
             code = owner.pronoun.possessive if owner is not None else "mon"
         noun = pick(rng, choice.nouns)
         if not plain and code in ("un", "du") and choice.number != "sg":
@@ -464,6 +464,12 @@ _CLOSE = frozenset(("kin", "friend"))
 # No some in English: to have courage.
 _NEVER_SOME = frozenset(("quality", "feeling", "illness"))
 _NO_ADJECTIVE = frozenset(("gen", "chaque"))
+
+
+def _owns_clearly(owner: NounPhrase) -> bool:
+    """Whether his, her or their is clear: not of a family, of everyone, of a made-up name."""
+    made_up = owner.kind == "name" and not owner.words
+    return not (made_up or owner.kind == "everyone" or "group" in owner.classes)
 
 
 def address_of(text: str) -> bool | None:

@@ -286,4 +286,5 @@ def _drawn(phrase: NounPhrase | None) -> Drawn | None:
         "asked": phrase.english("asked"),
         "negated": phrase.english("negated"),
     }
-    return Drawn({"": phrase.fr, "bare": phrase.fr_bare}, en, phrase.words)
+    quel = "quel" + "le" * (phrase.gender == "f") + "s" * phrase.plural
+    return Drawn({"": phrase.fr, "bare": phrase.fr_bare, "quel": quel}, en, phrase.words)
