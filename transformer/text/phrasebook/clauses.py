@@ -140,7 +140,7 @@ class Clauses:
             noun = pick(rng, use.subjects)
             if noun.classes.isdisjoint(_OWNED):
                 code = "le"
-            plain = rng.random() < 0.85
+            plain = rng.random() < 0.9 or use.verb.infinitive == "coûter"
             return self._phrases.noun(rng, noun, "any", self._phrases.addressed(code), plain=plain)
         if "weather" in use.tags:
             pronoun = self._phrases.pronouns["il-it"]

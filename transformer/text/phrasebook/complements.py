@@ -73,8 +73,8 @@ class Complements:
             clause.complements.append(direct_clitic(phrase))
         elif not phrase.definite and positive and phrase.kind == "noun" and rng.random() < 0.04:
             clause.complements.append(Part("direct", en="some", clitic="en", words=phrase.words))
-        elif phrase.definite and not phrase.plural and rng.random() < 0.02:
-            clause.complements.append(Part("direct", "ça", "that"))
+        elif phrase.definite and not phrase.plural and rng.random() < 0.012:
+            clause.complements.append(Part("direct", "ça", "that", name="that"))
         else:
             clause.complements.append(Part("direct", "", "", phrase))
         if choice.recipient:

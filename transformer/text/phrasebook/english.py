@@ -111,7 +111,7 @@ class English:
         complements = list(clause.complements)
         direct = next((part for part in complements if part.kind == "direct"), None)
         recipient = next((part for part in complements if part.kind == "recipient"), None)
-        if direct is not None and direct.clitic:
+        if direct is not None and (direct.clitic or direct.name == "that"):
             complements.remove(direct)
             # turn it on, but look for it
             moves = tail in _PARTICLES and use.en_verb.base != "get"

@@ -32,6 +32,8 @@ IDIOM_REPEATS = 50
 _RULES, _WRAPPED, _TWO = 0.17, 0.12, 0.01
 # Structures of what may be asked with a please.
 _REQUESTS = frozenset(("modal pouvoir cond", "modal vouloir cond", "request"))
+# What is a greeting already takes no other one.
+_GREETINGS = ("bonjour", "bonsoir", "salut", "merci", "au revoir", "bon", "attends", "rendez-vous")
 _CHUNK = 4_096
 # After so many draws in a row without anything new the grammar counts as exhausted.
 _PATIENCE = 20 * _CHUNK
@@ -86,7 +88,7 @@ class Grammar:
         around = wrapper.before[0] + wrapper.after[0]
         if not said.mark or not wrapper.marks & _manners(said):
             return said
-        if not self.sentences.speaker.phrases.may_say(around):
+        if not self.sentences.speaker.phrases.may_say(around) or said.fr.startswith(_GREETINGS):
             return said
         name = self.sentences.speaker.phrases.name(rng)
         fr, en = said.fr, said.en

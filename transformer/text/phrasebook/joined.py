@@ -63,21 +63,22 @@ class Joined:
             again = _again(subject)
             second = clauses.reason(rng, again, _REASON_TENSES.get(first.tense, "pres"))
         elif way == "if":
-            other = _again(subject) if rng.random() < 0.5 else None
-            second = clauses.draw(rng, subject=other, tense="pres", simple=True, plain=True)
-            if second is not None:
-                second.habitual = True  # English: if it rains
+            second = clauses.reason(rng, _again(subject), "pres")
         elif way == "when":
             second = clauses.draw(rng, tense="imp", simple=True, plain=True)
+            if second is None or "lasting" not in second.use.tags or first.adjuncts:
+                return None
         else:
             other = _again(subject) if rng.random() < 0.6 else None
             tense = "" if first.modal else first.tense
             second = clauses.draw(rng, subject=other, tense=tense, simple=True, plain=True)
         if second is None or second.use.verb is first.use.verb:
             return None
+        if way == "and" and first.habitual != second.habitual:
+            return None
         if way == "but" and bool(first.negation) == bool(second.negation):
             return None
-        if way not in ("because", "so") and not _is_action(second):
+        if way not in ("because", "so", "if") and not _is_action(second):
             return None
         if way in ("inf", "gerund"):
             fr, en = (

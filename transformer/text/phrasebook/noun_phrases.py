@@ -414,7 +414,9 @@ class NounPhrases:
         if not noun.classes.isdisjoint(_BARE):
             return None
         adjective = self.fitting(rng, noun.classes)
-        if adjective is not None and adjective.before and not noun.classes.isdisjoint(_CLOSE):
+        if adjective is None or not adjective.attributive:
+            return None
+        if adjective.before and not noun.classes.isdisjoint(_CLOSE):
             return None
         return adjective
 

@@ -63,7 +63,7 @@ class Presenting:
             adjective = pick(rng, self._facts)
             fr, en, plural = adjective.masculine, adjective.en, False
             kind, words = "fact", (adjective.key,)
-            if adjective.has_degrees and rng.random() < 0.35:
+            if adjective.has_degrees and not negated and rng.random() < 0.35:
                 degree = pick(rng, self._speaker.lexicon.phrases["degree"])
                 fr, en = f"{degree.fr['']} {fr}", f"{degree.en['']} {en}"
                 kind = "fact with degree"

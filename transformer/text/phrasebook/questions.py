@@ -50,6 +50,7 @@ class Questions:
         if clause.subject.kind == "everyone":
             return None
         why = clause.negation in ("", "pas") and "weather" not in clause.use.tags
+        why = why and not (clause.use.aspect == "state" and clause.tense == "fut")
         found = [Asked("pourquoi", "why", clause)] if why else []
         for part in (*clause.complements, *clause.adjuncts):
             question = self._question_for(part, clause)
@@ -84,7 +85,8 @@ class Questions:
         if part.clitic:
             return None
         if kind in _WHERE:
-            return "où", "where", ""
+            seen = [one.phrase.classes for one in clause.complements if one.phrase is not None]
+            return ("où", "where", "") if not any("place" in one for one in seen) else None
         if kind == "from":
             return "d'où", "where", "from"
         if kind == "time":

@@ -200,6 +200,12 @@ class _Slots:
         phrase = self._phrases.person(rng, "kin")
         return None if phrase.plural else _drawn(phrase)
 
+    def _theirkin(self, rng: Random) -> Drawn | None:
+        """Somebody else's relative: one doesn't ask others about one's own."""
+        phrase = self._phrases.person(rng, "kin")
+        mine = phrase.fr.startswith(("mon ", "ma ", "notre "))
+        return None if phrase.plural or mine else _drawn(phrase)
+
     def _kins(self, rng: Random) -> Drawn | None:
         phrase = self._phrases.person(rng, "kin")
         return _drawn(phrase) if phrase.plural else None
