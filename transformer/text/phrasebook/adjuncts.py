@@ -207,6 +207,6 @@ class Adjuncts:
         return self._phrase(rng, "means", "by")
 
     def _adjunct_purpose(self, rng: Random, clause: Clause) -> Part | None:
-        if "trip" not in clause.use.tags or "purpose" not in self._lexicon.phrases:
+        if "goes" not in clause.use.tags or "person" not in clause.subject.classes:
             return None
         return self._phrase(rng, "purpose", "purpose")
