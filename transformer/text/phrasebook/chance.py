@@ -43,10 +43,10 @@ def made_up_word(rng: Random) -> str:
     """A name that no one has: pronounceable, capitalised."""
     syllables = 1 + int(rng.random() * 3.6)
     parts = [
-        pick(rng, _ONSETS) + pick(rng, _VOWELS) + (pick(rng, _CODAS) if rng.random() < 0.6 else "")
+        pick(rng, _ONSETS) + pick(rng, _VOWELS) + (pick(rng, _CODAS) if rng.random() < 0.7 else "")
         for _ in range(syllables)
     ]
-    return ("".join(parts) + pick(rng, _CODAS)).capitalize()
+    return "".join(parts).capitalize()
 
 
 def made_up_city(rng: Random) -> Phrase:

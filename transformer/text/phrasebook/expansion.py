@@ -4,9 +4,10 @@ import hashlib
 import multiprocessing
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -24,10 +25,10 @@ PARTS = ("train", "valid", "test")
 # structures that is reserved for it. Combinations of few structures, which everything else is
 # built on, are never reserved.
 MAX_HELD_OUT, HELD_OUT_SHARE = 1_000, 0.04
-_RESERVED_SHARE = 0.03
+_RESERVED_SHARE, _RESERVED_SHARE_OF_SMALL, _SMALL = 0.03, 0.15, 40_000
 _MIN_RESERVED_STRUCTURES = 5
-# Fixed sentences stand in the training part so often, half of the times without their mark.
-IDIOM_REPEATS = 50
+# Fixed sentences are repeated, with and without their mark, up to this share of the pairs.
+IDIOM_SHARE = 0.11
 # How often a sentence is of rules.txt, is wrapped (Bonjour, ...), or is two sentences.
 _RULES, _WRAPPED, _TWO = 0.17, 0.12, 0.01
 # Structures of what may be asked with a please.
@@ -150,14 +151,17 @@ def _spaced(text: str) -> str:
     return f"{text} " if text else ""
 
 
-def part_of(structure: Sequence[str], seed: int) -> int:
-    """Index into PARTS: test or valid if the seed reserves this combination of structures."""
+def part_of(structure: Sequence[str], seed: int, share: float = _RESERVED_SHARE) -> int:
+    """Index into PARTS: test or valid if the seed reserves this combination of structures.
+
+    `share` of the combinations is reserved for each of the two.
+    """
     if len(structure) < _MIN_RESERVED_STRUCTURES:
         return 0
     text = "\x1f".join(sorted(structure)).encode()
     digest = hashlib.blake2b(text, digest_size=8, key=str(seed).encode()).digest()
     fraction = int.from_bytes(digest, "big") / 2**64
-    return 2 if fraction < _RESERVED_SHARE else 1 if fraction < 2 * _RESERVED_SHARE else 0
+    return 2 if fraction < share else 1 if fraction < 2 * share else 0
 
 
 _WORD = re.compile(r"\w+(?:['-]\w+)*")
@@ -183,7 +187,7 @@ def _draw_chunk(folder: Path, seed: int, number: int) -> list[Derivation]:
     return [pair for pair in drawn if pair is not None]
 
 
-def _chunks(folder: Path, seed: int, workers: int) -> Iterator[list[Derivation]]:
+def _chunks(folder: Path, seed: int, workers: int) -> Generator[list[Derivation], None, None]:
     """Chunk after chunk, drawn ahead by as many processes."""
     if workers < 2:
         grammar = load_grammar(folder)
@@ -212,35 +216,46 @@ def derive(folder: Path, num_pairs: int, seed: int) -> dict[str, list[Derivation
     grammar = load_grammar(folder)
     num_held_out = min(MAX_HELD_OUT, round(num_pairs * HELD_OUT_SHARE))
     num_train = num_pairs - 2 * num_held_out
-    limits = (num_train, 3 * num_held_out, 3 * num_held_out)
-    parts: list[list[Derivation]] = [list(grammar.idioms[:num_train]), [], []]
+    # What a small corpus may hold out is scarce: its train knows few words.
+    share = _RESERVED_SHARE if num_pairs >= _SMALL else _RESERVED_SHARE_OF_SMALL
+    train = list(grammar.idioms[: num_train // 2])
+    parts: list[list[Derivation]] = [train, [], []]
+    waiting: list[list[Derivation]] = [[], [], []]  # held out if train turns out to know its words
+    held_out: _HeldOut | None = None
     sources = {_key(pair.source) for pair in grammar.idioms}
     misses = 0
     # Small corpora are quicker made by one process than by several that have to start.
-    workers = len(os.sched_getaffinity(0)) if num_pairs > 10 * _CHUNK else 1
+    workers = len(os.sched_getaffinity(0)) if num_pairs >= _SMALL else 1
     chunks = _chunks(folder, seed, workers)
     for chunk in chunks:
         for pair in chunk:
-            part = part_of(pair.structure, seed)
+            misses += 1
             key = _key(pair.source)
-            if len(parts[part]) >= limits[part] or key in sources:
-                misses += 1
+            if key in sources:
                 continue
-            misses = 0
+            part = part_of(pair.structure, seed, share)
+            if part == 0:
+                if len(train) >= num_train:
+                    continue
+                train.append(pair)
+            elif held_out is None:
+                waiting[part].append(pair)
+            elif len(parts[part]) < num_held_out and held_out.fits(pair):
+                parts[part].append(pair)
+            else:
+                continue
             sources.add(key)
-            parts[part].append(pair)
-        done = len(parts[0]) >= num_train and all(
-            len(part) >= 2 * num_held_out for part in parts[1:]
-        )
-        if done or misses > _PATIENCE:
+            misses = 0
+        if held_out is None and len(train) >= num_train:
+            held_out = _HeldOut(train)
+            for part in (1, 2):
+                fitting = (pair for pair in waiting[part] if held_out.fits(pair))
+                parts[part] = list(islice(fitting, num_held_out))
+        if sum(map(len, parts)) >= num_pairs or misses > _PATIENCE:
             break
-    chunks.close()  # type: ignore[attr-defined]
-    rng = Random(f"{seed}:order")
-    rng.shuffle(parts[0])
-    held_out = _HeldOut(parts[0])
-    for index in (1, 2):
-        parts[index] = [pair for pair in parts[index] if held_out.fits(pair)][:num_held_out]
-    total = sum(len(part) for part in parts)
+    chunks.close()
+    Random(f"{seed}:order").shuffle(train)
+    total = sum(map(len, parts))
     if total < num_pairs:
         raise ValueError(
             f"num_pairs = {num_pairs}, but this grammar gives only {total} pairs with seed {seed} "
@@ -285,8 +300,9 @@ def expand(folder: Path, num_pairs: int, seed: int) -> dict[str, list[tuple[str,
     combination of structures (kind of sentence, subject, tense, negation, complements, adjuncts,
     what it is wrapped in) that train never shows, while each of its words and each of these
     structures occurs in train; no sentence of either language is in two parts. The fixed sentences
-    of idioms.txt stand in train IDIOM_REPEATS times, beyond `num_pairs`, half of them without
-    their mark. The same folder, number and seed give the same lists on every machine.
+    of idioms.txt are repeated in train, beyond `num_pairs`, until they make up IDIOM_SHARE of it,
+    every other time without their mark. The same folder, number and seed give the same lists on
+    every machine.
 
     Raises ValueError naming file and line, and what to do, for a malformed grammar, and one that
     says how many pairs there are when the grammar cannot give `num_pairs`.
@@ -298,9 +314,9 @@ def expand(folder: Path, num_pairs: int, seed: int) -> dict[str, list[tuple[str,
     rng = Random(f"{seed}:idioms")
     train = parts["train"]
     idioms = load_idioms(folder)
-    for number in range(1, IDIOM_REPEATS):
+    for number in range(round(len(train) * IDIOM_SHARE / max(1, len(idioms)))):
         for source, target in idioms:
-            fr = source if number % 2 else source.rstrip(" .!?")
+            fr = source.rstrip(" .!?") if number % 2 == 0 else source
             train.insert(int(rng.random() * len(train)), (fr, target))
     return parts
 
