@@ -32,7 +32,7 @@ from transformer.text.phrasebook.words import (
 )
 
 # A beginner's first words are drawn so many times as often as others of their class.
-CORE_WEIGHT = 4
+CORE_WEIGHT = 6
 NUMBERS = ("sg", "pl", "one", "any", "mass", "all")
 # What a verb may do and be joined to; see data/phrasebook/README.md.
 TAGS = (
