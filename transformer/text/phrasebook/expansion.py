@@ -4,8 +4,9 @@ import hashlib
 import multiprocessing
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -33,8 +34,8 @@ _RULES, _WRAPPED, _TWO = 0.17, 0.12, 0.015
 # Structures of what may be asked with a please.
 _REQUESTS = frozenset(("modal pouvoir cond", "modal vouloir cond", "request"))
 _CHUNK = 4_096
-# After so many draws in a row without anything new the grammar counts as exhausted.
-_PATIENCE = 20 * _CHUNK
+# After so many chunks in a row without anything new the grammar counts as exhausted.
+_PATIENCE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,7 @@ def _draw_chunk(folder: Path, seed: int, number: int) -> list[Derivation]:
     return [pair for pair in drawn if pair is not None]
 
 
-def _chunks(folder: Path, seed: int, workers: int) -> Iterator[list[Derivation]]:
+def _chunks(folder: Path, seed: int, workers: int) -> Generator[list[Derivation], None, None]:
     """Chunk after chunk, drawn ahead by as many processes."""
     if workers < 2:
         grammar = load_grammar(folder)
@@ -204,40 +205,41 @@ def derive(folder: Path, num_pairs: int, seed: int) -> dict[str, list[Derivation
     grammar = load_grammar(folder)
     num_held_out = min(MAX_HELD_OUT, round(num_pairs * HELD_OUT_SHARE))
     num_train = num_pairs - 2 * num_held_out
-    limits = (num_train, 3 * num_held_out, 3 * num_held_out)
     parts: list[list[Derivation]] = [list(grammar.idioms[:num_train]), [], []]
     sources = {_key(pair.source) for pair in grammar.idioms}
-    misses = 0
+    # What is reserved waits until train is whole, which says what may be held out.
+    waiting: list[list[Derivation]] = [[], [], []]
+    held_out: _HeldOut | None = None
+    idle = 0
     # Small corpora are quicker made by one process than by several that have to start.
     workers = len(os.sched_getaffinity(0)) if num_pairs > 10 * _CHUNK else 1
-    chunks = _chunks(folder, seed, workers)
-    for chunk in chunks:
-        for pair in chunk:
-            part = part_of(pair.structure, seed)
-            key = _key(pair.source)
-            if len(parts[part]) >= limits[part] or key in sources:
-                misses += 1
-                continue
-            misses = 0
-            sources.add(key)
-            parts[part].append(pair)
-        done = len(parts[0]) >= num_train and all(
-            len(part) >= 2 * num_held_out for part in parts[1:]
-        )
-        if done or misses > _PATIENCE:
-            break
-    chunks.close()  # type: ignore[attr-defined]
-    rng = Random(f"{seed}:order")
-    rng.shuffle(parts[0])
-    held_out = _HeldOut(parts[0])
-    for index in (1, 2):
-        parts[index] = [pair for pair in parts[index] if held_out.fits(pair)][:num_held_out]
+    with closing(_chunks(folder, seed, workers)) as chunks:
+        for chunk in chunks:
+            before = sum(map(len, parts))
+            for pair in chunk:
+                key, part = _key(pair.source), part_of(pair.structure, seed)
+                if key in sources or (part == 0 and len(parts[0]) >= num_train):
+                    continue
+                sources.add(key)
+                (waiting if part else parts)[part].append(pair)
+            if len(parts[0]) >= num_train:
+                held_out = held_out or _HeldOut(parts[0])
+                for part in (1, 2):
+                    fitting = [pair for pair in waiting[part] if held_out.fits(pair)]
+                    parts[part] = (parts[part] + fitting)[:num_held_out]
+                    waiting[part].clear()
+            idle = idle + 1 if sum(map(len, parts)) == before else 0
+            if sum(map(len, parts)) == num_pairs or idle == _PATIENCE:
+                break
+    Random(f"{seed}:order").shuffle(parts[0])
     total = sum(len(part) for part in parts)
     if total < num_pairs:
+        # A small train knows too few words for sentences to be held out.
+        other = "more" if len(parts[0]) == num_train else "fewer"
         raise ValueError(
             f"num_pairs = {num_pairs}, but this grammar gives only {total} pairs with seed {seed} "
             f"({', '.join(f'{len(part)} {name}' for name, part in zip(PARTS, parts, strict=True))}"
-            f"); ask for fewer, or add words and rules to {folder}"
+            f"); ask for {other}, or add words and rules to {folder}"
         )
     return dict(zip(PARTS, parts, strict=True))
 
@@ -252,17 +254,20 @@ class _HeldOut:
 
     def __init__(self, train: Sequence[Derivation]) -> None:
         self._targets = {pair.target for pair in train}
-        self._words: set[str] = set()
+        self._source_words: set[str] = set()
+        self._target_words: set[str] = set()
         self._structures: set[str] = set()
         for pair in train:
-            self._words.update(words_of(pair.source))
+            self._source_words.update(words_of(pair.source))
+            self._target_words.update(words_of(pair.target))
             self._structures.update(pair.structure)
 
     def fits(self, pair: Derivation) -> bool:
         """Whether the pair may be held out; notes its English if so."""
         if (
             pair.target in self._targets
-            or not words_of(pair.source) <= self._words
+            or not words_of(pair.source) <= self._source_words
+            or not words_of(pair.target) <= self._target_words
             or not self._structures.issuperset(pair.structure)
         ):
             return False
