@@ -27,8 +27,9 @@ PARTS = ("train", "valid", "test")
 MAX_HELD_OUT, HELD_OUT_SHARE = 1_000, 0.04
 _RESERVED_SHARE = 0.03
 _MIN_RESERVED_STRUCTURES = 5
-# Fixed sentences stand in the training part so often, half of the times without their mark.
-IDIOM_REPEATS = 50
+# Fixed sentences stand in the training part so often, half of the times without their mark; less
+# often in a small one, of which they are at most such a share.
+IDIOM_REPEATS, _MAX_IDIOM_SHARE = 50, 0.2
 # How often a sentence is of rules.txt, is wrapped (Bonjour, ...), or is two sentences.
 _RULES, _WRAPPED, _TWO = 0.17, 0.12, 0.015
 # Structures of what may be asked with a please.
@@ -244,9 +245,13 @@ def derive(folder: Path, num_pairs: int, seed: int) -> dict[str, list[Derivation
     return dict(zip(PARTS, parts, strict=True))
 
 
+def _unmarked(sentence: str) -> str:
+    return sentence.rstrip(" .!?")
+
+
 def _key(source: str) -> str:
     """What two sources share that differ in case and marks alone."""
-    return source.lower().rstrip(" .!?") + ("?" if source.endswith("?") else "")
+    return _unmarked(source).lower() + ("?" if source.endswith("?") else "")
 
 
 class _HeldOut:
@@ -292,13 +297,13 @@ def expand(folder: Path, num_pairs: int, seed: int) -> dict[str, list[tuple[str,
         name: [(pair.source, pair.target) for pair in pairs]
         for name, pairs in derive(folder, num_pairs, seed).items()
     }
-    rng = Random(f"{seed}:idioms")
-    train = parts["train"]
-    idioms = load_idioms(folder)
-    for number in range(1, IDIOM_REPEATS):
-        for source, target in idioms:
-            fr = source if number % 2 else source.rstrip(" .!?")
-            train.insert(int(rng.random() * len(train)), (fr, target))
+    train, idioms = parts["train"], load_idioms(folder)
+    repeats = min(IDIOM_REPEATS, int(_MAX_IDIOM_SHARE * len(train) / max(1, len(idioms))))
+    for number in range(1, repeats):
+        train += (
+            (source if number % 2 else _unmarked(source), target) for source, target in idioms
+        )
+    Random(f"{seed}:idioms").shuffle(train)
     return parts
 
 
