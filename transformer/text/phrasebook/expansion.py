@@ -4,6 +4,8 @@ import hashlib
 import multiprocessing
 import os
 import re
+import signal
+import threading
 from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
@@ -168,6 +170,25 @@ class _Worker:
     grammar: Grammar | None = None
 
 
+def _num_processes(num_pairs: int) -> int:
+    """Small corpora are quicker made by one process than by several that have to start."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(cores or 1, num_pairs // (5 * _CHUNK)))
+
+
+def _begin_worker() -> None:
+    """Leaves Ctrl-C to the process that started this one, and ends with it, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
 def _draw_chunk(folder: Path, seed: int, number: int) -> list[Derivation]:
     """The pairs of one chunk: the same, whichever process draws it."""
     if _Worker.grammar is None:
@@ -187,7 +208,8 @@ def _chunks(folder: Path, seed: int, workers: int) -> Generator[list[Derivation]
             drawn = (grammar.draw(rng) for _ in range(_CHUNK))
             yield [pair for pair in drawn if pair is not None]
             number += 1
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, initializer=_begin_worker) as pool:
         ahead = [pool.submit(_draw_chunk, folder, seed, number) for number in range(2 * workers)]
         number = len(ahead)
         try:
@@ -212,9 +234,7 @@ def derive(folder: Path, num_pairs: int, seed: int) -> dict[str, list[Derivation
     waiting: list[list[Derivation]] = [[], [], []]
     held_out: _HeldOut | None = None
     idle = 0
-    # Small corpora are quicker made by one process than by several that have to start.
-    workers = len(os.sched_getaffinity(0)) if num_pairs > 10 * _CHUNK else 1
-    with closing(_chunks(folder, seed, workers)) as chunks:
+    with closing(_chunks(folder, seed, _num_processes(num_pairs))) as chunks:
         for chunk in chunks:
             before = sum(map(len, parts))
             for pair in chunk:
