@@ -9,8 +9,11 @@ from transformer.text.phrasebook.clause import Clause, Part
 from transformer.text.phrasebook.complements import Complements
 from transformer.text.phrasebook.lexicon import Lexicon
 from transformer.text.phrasebook.noun_phrases import NounPhrases
+from transformer.text.phrasebook.words import Phrase
 
 _PLACES = ("home", "kitchen", "out", "town", "work", "trip")
+# How adjuncts follow each other.
+_ORDER = ("manner", "means", "company", "place", "purpose", "duration", "time")
 _MANNERS = ("fast", "well", "much", "carefully")
 _NUM_ADJUNCTS = Weighted({0: 50, 1: 37, 2: 13}.items())
 
@@ -35,14 +38,13 @@ class Adjuncts:
             if kind == "time" and any(part.kind == "duration" for part in clause.adjuncts):
                 continue
             self.add(rng, clause, clause, kind)
-        order = ("manner", "means", "company", "place", "purpose", "duration", "time")
-        clause.adjuncts.sort(key=lambda part: order.index(part.kind))
 
     def add(self, rng: Random, drawn: Clause, clause: Clause, kind: str) -> None:
         """Adds to `clause` an adjunct of a kind that goes with `drawn`, if there is one."""
         part = getattr(self, f"_adjunct_{kind}")(rng, drawn)
         if part is not None:
             clause.adjuncts.append(part)
+            clause.adjuncts.sort(key=lambda one: _ORDER.index(one.kind))
             clause.habitual |= drawn.habitual
             clause.since |= drawn.since
 
@@ -94,11 +96,15 @@ class Adjuncts:
         if tense == "pc":
             if big:
                 return ("past_long", "year", "season")
-            return ("past", "past_clock", "clock", "weekday", "past") if daily else ()
+            return ("past", "past_clock", "clock", "weekday", "past", "past_week") if daily else ()
         if tense == "fut":
             if big:
                 return ("future_long", "season")
-            return ("future", "future_clock", "clock", "date", "weekday") if daily else ()
+            return (
+                ("future", "future_clock", "clock", "date", "weekday", "future_week")
+                if daily
+                else ()
+            )
         if tense == "imp":
             if aspect == "event":
                 return ("habit",) if "habit" in tags else ()
@@ -137,7 +143,7 @@ class Adjuncts:
         return self._place_part(rng, pick(rng, names))
 
     def _adjunct_company(self, rng: Random, clause: Clause) -> Part | None:
-        if "with" not in clause.use.tags:
+        if "with" not in clause.use.tags or any(part.fr == "avec" for part in clause.complements):
             return None
         subject = clause.subject
         chance = rng.random()
@@ -165,9 +171,13 @@ class Adjuncts:
         if not names or clause.complements or clause.adverb or clause.negation == "rien":
             return None
         name = pick(rng, names)
-        if clause.tense == "pc" and name in ("well", "much"):
-            return None  # il a bien mangé: its adverb stands among the verbs
         part = self._phrase(rng, "manner", name)
+        if clause.tense == "pc" and name in ("well", "much"):
+            if clause.perfect or clause.modal:
+                return None
+            # Il a bien mangé: in French it stands among the verbs.
+            clause.adverb = Phrase(part.fr, {"": part.fr}, {"": ""})
+            part.fr = ""
         if name in ("well", "fast") and clause.tense == "pres":
             clause.habitual = True
         return part
@@ -175,6 +185,10 @@ class Adjuncts:
     def _adjunct_duration(self, rng: Random, clause: Clause) -> Part | None:
         tags = clause.use.tags
         if "lasting" not in tags or clause.negation or clause.adverb:
+            return None
+        if clause.use.aspect == "event" and any(
+            part.kind == "direct" for part in clause.complements
+        ):
             return None
         if clause.tense == "pres" and clause.modal is None:
             name = "long_span" if clause.use.aspect == "state" or "big" in tags else "short_span"
@@ -193,6 +207,6 @@ class Adjuncts:
         return self._phrase(rng, "means", "by")
 
     def _adjunct_purpose(self, rng: Random, clause: Clause) -> Part | None:
-        if "trip" not in clause.use.tags or "purpose" not in self._lexicon.phrases:
+        if "goes" not in clause.use.tags or "person" not in clause.subject.classes:
             return None
         return self._phrase(rng, "purpose", "purpose")

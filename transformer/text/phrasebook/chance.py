@@ -86,4 +86,6 @@ def draw_clock(rng: Random) -> tuple[str, str]:
     if chance < 0.75:
         return numbers.clock(1 + int(rng.random() * 12), 0, "mixed")
     minute = pick(rng, (0, 15, 30, 45, 5 * int(rng.random() * 12)))
-    return numbers.clock(6 + int(rng.random() * 18), minute, "digits")
+    return numbers.clock(
+        6 + int(rng.random() * 18), minute, "digits" if rng.random() < 0.75 else "spaced"
+    )

@@ -140,7 +140,7 @@ class Clauses:
             noun = pick(rng, use.subjects)
             if noun.classes.isdisjoint(_OWNED):
                 code = "le"
-            plain = rng.random() < 0.85
+            plain = rng.random() < 0.9 or use.verb.infinitive == "coûter"
             return self._phrases.noun(rng, noun, "any", self._phrases.addressed(code), plain=plain)
         if "weather" in use.tags:
             pronoun = self._phrases.pronouns["il-it"]
@@ -151,6 +151,8 @@ class Clauses:
     def _negation(self, rng: Random, clause: Clause) -> str:
         negation = _NEGATIONS.draw(rng)
         tense, use, modal = clause.tense, clause.use, clause.modal
+        if clause.subject.kind == "everyone" or (modal and "positive" in modal.tags):
+            return ""
         if negation in ("jamais", "plus") and (modal or tense not in ("pres", "pc", "fut")):
             return "pas"
         if negation == "jamais" and "habit" not in use.tags and tense != "pc":
@@ -159,16 +161,18 @@ class Clauses:
             return "pas"
         if negation == "pas_encore" and (modal or tense != "pc"):
             return "pas"
-        if modal and "positive" in modal.tags:
-            return ""
         clause.perfect = negation in ("jamais", "pas_encore") and tense == "pc"
         return negation
 
     def _mid_adverb(self, rng: Random, clause: Clause) -> None:
         """souvent, déjà: after the verb in French, before it in English."""
+        chance = rng.random()
+        very = clause.use.tail in _VERY and clause.tense in ("pres", "imp") and not clause.modal
+        if very and chance < 0.25:
+            clause.adverb = pick(rng, self._lexicon.phrases["degree"])
+            return
         if clause.negation or clause.modal or clause.use.reflexive:
             return
-        chance = rng.random()
         if clause.tense == "pres" and "habit" in clause.use.tags and chance < 0.1:
             clause.adverb = pick(rng, self._lexicon.phrases["often"])
             clause.habitual = True
@@ -177,6 +181,8 @@ class Clauses:
             clause.perfect = True
 
 
+# What one may have much of: j'ai très faim, I am very hungry.
+_VERY = ("faim", "soif", "froid", "chaud", "sommeil", "peur")
 ALREADY = Phrase("déjà", {"": "déjà"}, {"": "already"})
 _OWNED = frozenset(("thing", "animal", "room", "building", "work", "ride"))
 

@@ -73,8 +73,8 @@ class Complements:
             clause.complements.append(direct_clitic(phrase))
         elif not phrase.definite and positive and phrase.kind == "noun" and rng.random() < 0.04:
             clause.complements.append(Part("direct", en="some", clitic="en", words=phrase.words))
-        elif phrase.definite and not phrase.plural and rng.random() < 0.02:
-            clause.complements.append(Part("direct", "ça", "that"))
+        elif phrase.definite and not phrase.plural and rng.random() < 0.012:
+            clause.complements.append(Part("direct", "ça", "that", name="that"))
         else:
             clause.complements.append(Part("direct", "", "", phrase))
         if choice.recipient:
@@ -212,6 +212,13 @@ class Complements:
             return self._comparison(rng, clause, adjective)
         elif adjective.has_degrees and chance < 0.38 and not clause.negation:
             return self._most(rng, clause, adjective)
+        elif chance > 0.94 and clause.modal is None:
+            other = pick(rng, fitting)
+            if other.en != adjective.en:
+                joined = pick(rng, (("et", "and"), ("et", "and"), ("mais", "but")))
+                form = f"{form} {joined[0]} {other.agree(subject.gender, subject.plural)}"
+                en = f"{en} {joined[1]} {other.en}"
+                kind = "two adjectives"
         return Part(kind, form, en, words=(adjective.key,))
 
     def _most(self, rng: Random, clause: Clause, adjective: Adjective) -> Part:

@@ -10,6 +10,8 @@ from transformer.text.phrasebook.words import EnglishVerb, NounPhrase, VerbUse
 BE_PRESENT = ("am", "are", "is", "are", "are", "are")
 BE_PAST = ("was", "were", "was", "were", "were", "were")
 MODALS = ("will", "would", "can", "could", "must", "should", "might")
+# Words that follow a pronoun as object: turn it on, wake him up.
+_PARTICLES = frozenset(("on", "off", "up", "down", "away", "out", "back", "over"))
 _NEGATED = {"will": "won't", "can": "can't", "must": "mustn't", "am": "am not"}
 _SPACES = re.compile(r" {2,}")
 _LOOSE = re.compile(r" (?=[,.!?])")
@@ -109,9 +111,11 @@ class English:
         complements = list(clause.complements)
         direct = next((part for part in complements if part.kind == "direct"), None)
         recipient = next((part for part in complements if part.kind == "recipient"), None)
-        if direct is not None and direct.clitic:
+        if direct is not None and (direct.clitic or direct.name == "that"):
             complements.remove(direct)
-            words = [direct.en, tail] if "split" in use.tags else [tail, direct.en]
+            # turn it on, but look for it
+            moves = tail in _PARTICLES and use.en_verb.base != "get"
+            words = [direct.en, tail] if moves else [tail, direct.en]
             if recipient is not None and recipient.clitic:
                 complements.remove(recipient)
                 words.append(f"to {recipient.en}")

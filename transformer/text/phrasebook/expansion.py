@@ -33,9 +33,11 @@ _MIN_RESERVED_STRUCTURES = 5
 # often in a small one, of which they are at most such a share.
 IDIOM_REPEATS, _MAX_IDIOM_SHARE = 50, 0.2
 # How often a sentence is of rules.txt, is wrapped (Bonjour, ...), or is two sentences.
-_RULES, _WRAPPED, _TWO = 0.17, 0.12, 0.015
+_RULES, _WRAPPED, _TWO = 0.17, 0.12, 0.01
 # Structures of what may be asked with a please.
 _REQUESTS = frozenset(("modal pouvoir cond", "modal vouloir cond", "request"))
+# What is a greeting already takes no other one.
+_GREETINGS = ("bonjour", "bonsoir", "salut", "merci", "au revoir", "bon", "attends", "rendez-vous")
 _CHUNK = 4_096
 # After so many chunks in a row without anything new the grammar counts as exhausted.
 _PATIENCE = 20
@@ -45,7 +47,8 @@ _PATIENCE = 20
 class Wrapper:
     """What may stand before and after a sentence: a greeting, a name, a please."""
 
-    # Of the sentences that it goes with: their marks, `o` for orders, `r` for requests.
+    # Of the sentences that it goes with: their marks, `o` for orders, `r` for
+    # requests, `s` for plain statements.
     marks: frozenset[str]
     before: tuple[str, str]
     after: tuple[str, str]
@@ -63,7 +66,7 @@ class Grammar:
 
     def draw(self, rng: Random) -> Derivation | None:
         """One sentence pair; None when what was drawn does not go together."""
-        self.sentences.speaker.phrases.begin_sentence(rng)
+        self.sentences.speaker.phrases.begin_sentence(rng.random() < 0.4)
         said = self._sentence(rng)
         if said is None:
             return None
@@ -86,13 +89,16 @@ class Grammar:
 
     def _wrapped(self, rng: Random, said: Said) -> Said:
         wrapper = self.wrappers.draw(rng)
+        around = wrapper.before[0] + wrapper.after[0]
         if not said.mark or not wrapper.marks & _manners(said):
             return said
-        name = self.sentences.speaker.phrases.name(rng).fr
+        if not self.sentences.speaker.phrases.may_say(around) or said.fr.startswith(_GREETINGS):
+            return said
+        name = self.sentences.speaker.phrases.name(rng)
         fr, en = said.fr, said.en
         before, after = wrapper.before, wrapper.after
-        fr = f"{before[0]}{fr}{after[0]}".replace("{name}", name)
-        en = f"{before[1]}{en}{after[1]}".replace("{name}", name)
+        fr = f"{before[0]}{fr}{after[0]}".replace("{name}", name.fr)
+        en = f"{before[1]}{en}{after[1]}".replace("{name}", name.en)
         kind = f"wrapped {before[0].strip()} {after[0].strip()}"
         return Said(fr, en, said.mark, said.words, (*said.structure, kind))
 
@@ -100,8 +106,10 @@ class Grammar:
 def _manners(said: Said) -> set[str]:
     """The marks of wrappers that go with the sentence."""
     if said.structure[0].startswith("order"):
-        return {"o"}
+        return set() if said.structure[0] == "order nous" else {"o"}
     manners = {said.mark}
+    if said.structure[0] == "statement":
+        manners.add("s")
     if not _REQUESTS.isdisjoint(said.structure) and said.mark in "?.":
         manners.add("r")
     return manners

@@ -6,6 +6,7 @@ pronoun le does not, and `*` marks words before which nothing elides (*héros).
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from transformer.text.phrasebook.clause import Clause, Part
 from transformer.text.phrasebook.lexicon import Lexicon
@@ -218,6 +219,14 @@ def agree(verb: FrenchVerb, target: NounPhrase | None) -> str:
     if target is None:
         return verb.participle
     return agree_participle(verb.participle, target.gender == "f", target.plural)
+
+
+def agreeing(clause: Clause, phrase: NounPhrase) -> Clause:
+    """The clause with its participle agreeing with a direct object that stands before it."""
+    if clause.tense not in _COMPOUND or clause.use.with_etre or clause.modal:
+        return clause
+    verb = replace(clause.use.verb, participle=agree(clause.use.verb, phrase))
+    return replace(clause, use=replace(clause.use, verb=verb))
 
 
 def direct_clitic(phrase: NounPhrase) -> Part:

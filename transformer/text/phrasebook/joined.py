@@ -4,9 +4,9 @@ from dataclasses import replace
 from random import Random
 
 from transformer.text.phrasebook.chance import pick
-from transformer.text.phrasebook.clause import Clause, Part
+from transformer.text.phrasebook.clause import Clause
 from transformer.text.phrasebook.english import BE_PAST
-from transformer.text.phrasebook.morphology import agree_participle
+from transformer.text.phrasebook.french import agreeing
 from transformer.text.phrasebook.questions import Questions
 from transformer.text.phrasebook.speaker import Said, Speaker
 from transformer.text.phrasebook.words import NounPhrase
@@ -51,6 +51,9 @@ class Joined:
         first = clauses.draw(rng, tense=tense, simple=rng.random() < 0.7)
         if first is None or not _is_action(first) or first.perfect:
             return None
+        can = first.modal is not None and first.modal.key.startswith("pouvoir")
+        if can and way in ("because", "so"):
+            return None
         subject = first.subject
         if way in ("inf", "gerund"):
             if fr_word == "pour" and "goes" not in first.use.tags:
@@ -60,21 +63,22 @@ class Joined:
             again = _again(subject)
             second = clauses.reason(rng, again, _REASON_TENSES.get(first.tense, "pres"))
         elif way == "if":
-            other = _again(subject) if rng.random() < 0.5 else None
-            second = clauses.draw(rng, subject=other, tense="pres", simple=True, plain=True)
-            if second is not None:
-                second.habitual = True  # English: if it rains
+            second = clauses.reason(rng, _again(subject), "pres")
         elif way == "when":
             second = clauses.draw(rng, tense="imp", simple=True, plain=True)
+            if second is None or "lasting" not in second.use.tags or first.adjuncts:
+                return None
         else:
             other = _again(subject) if rng.random() < 0.6 else None
             tense = "" if first.modal else first.tense
             second = clauses.draw(rng, subject=other, tense=tense, simple=True, plain=True)
         if second is None or second.use.verb is first.use.verb:
             return None
+        if way == "and" and first.habitual != second.habitual:
+            return None
         if way == "but" and bool(first.negation) == bool(second.negation):
             return None
-        if way not in ("because", "so") and not _is_action(second):
+        if way not in ("because", "so", "if") and not _is_action(second):
             return None
         if way in ("inf", "gerund"):
             fr, en = (
@@ -135,6 +139,8 @@ class Joined:
             return None
         if chance < 0.6:
             phrase = pick(rng, self._speaker.lexicon.phrases["think"])
+            if not self._speaker.phrases.may_say(phrase.fr[""]):
+                return None
             fr, en = (
                 f"{phrase.fr['']} {self._speaker.french(clause)}",
                 self._speaker.english(clause),
@@ -153,11 +159,14 @@ class Joined:
             en = self._must(phrase.en[""], told)
             return Said(fr, en, ".", told.words(), ("reported must", *told.structure()))
         asked = self._questions.asked(rng, clause)
-        if asked is None or asked[0] in ("que", "qui", "d'où", "avec qui") or asked[3]:
+        loose = asked is None or asked.en_end or asked.fr in ("que", "qui")
+        if asked is None or loose:
             fr_word, en_word, rest = "si", "if", clause
         else:
-            fr_word, en_word, rest, _ = asked
+            fr_word, en_word, rest = asked.fr, asked.en, asked.rest
         phrase = pick(rng, self._speaker.lexicon.phrases["ask_whether"])
+        if not self._speaker.phrases.may_say(phrase.fr[""]):
+            return None
         mark = "?" if phrase.fr[""].startswith(("sais-tu", "savez-vous", "est-ce")) else "."
         fr = f"{phrase.fr['']} {fr_word} {self._speaker.french(rest)}"
         en = f"{phrase.en['']} {en_word} {self._speaker.english(rest)}"
@@ -188,17 +197,12 @@ class Joined:
             if noun is None or noun.mass or noun.en_pair or phrase.plural:
                 return None
             head = self._speaker.phrases.build(noun, phrase.gender, False, "le")
-            gap = replace(clause, complements=[Part("direct", phrase=head, clitic="le")])
-            gap.complements += [part for part in clause.complements if part is not direct]
             rest = clause.without(direct)
-            if clause.tense == "pc" and not clause.use.with_etre:
-                verb = clause.use.verb
-                agreed = agree_participle(verb.participle, head.gender == "f", False)
-                use = replace(clause.use, verb=replace(verb, participle=agreed))
-                rest = replace(rest, use=use)
+            rest = agreeing(rest, head)
             fr = f"{start[0]} {head.fr} que {self._speaker.french(rest)}"
             en = f"{start[1]} {head.en} that {self._speaker.english(rest)}"
-            return Said(fr, en, ".", clause.words(), ("relative que", *clause.structure()))
+            mark = "?" if start[1].startswith("where") else "."
+            return Said(fr, en, mark, clause.words(), ("relative que", *clause.structure()))
         noun = pick(rng, self._speaker.phrases.nouns("folk"))
         head = self._speaker.phrases.noun(rng, noun, "sg", "le", plain=True)
         if clause.subject.person != 2 or "person" not in clause.subject.classes:
@@ -209,7 +213,8 @@ class Joined:
         fr = f"{start[0]} {head.fr} {self._speaker.french(clause)}"
         en = f"{start[1]} {head.en} {self._speaker.english(clause)}"
         words = (*head.words, *clause.words())
-        return Said(fr, en, ".", words, ("relative qui", *clause.structure()))
+        mark = "?" if start[1].startswith("where") else "."
+        return Said(fr, en, mark, words, ("relative qui", *clause.structure()))
 
 
 def _is_action(clause: Clause) -> bool:

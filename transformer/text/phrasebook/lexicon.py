@@ -40,7 +40,7 @@ TAGS = (
     *("unwilled", "nocan", "big", "past", "lasting", "habit", "daily", "with"),
     *("home", "kitchen", "out", "town", "work", "trip"),
     *("fast", "well", "much", "carefully", "avoir", "noagree"),
-    *("split", "to", "stressed", "weather", "sky", "goes"),
+    *("to", "stressed", "weather", "sky", "goes"),
 )
 # Complements that are no nouns: written @kind, or @kind:class,class.
 COMPLEMENTS = ("to", "at", "from", "live", "adjective", "profession", "age", "price", "clock")
@@ -365,13 +365,17 @@ def _load_adjectives(folder: Path, classes: frozenset[str]) -> Iterable[Adjectiv
         masculine, _, vowel = (part.strip() for part in row["fr"].partition(","))
         key, masculine = masculine, masculine.partition("=")[0]
         feminine = row["feminine"] or french_feminine(masculine)
-        invariable, better, has_degrees, core = False, "", True, False
+        invariable, better, has_degrees = False, "", True
+        core, attributive = False, True
         for flag in row.words("flags"):
             name, _, value = flag.partition("=")
-            check_known(row.place, "flag", name, ("invariable", "plus", "nodegree", "core"))
+            check_known(
+                row.place, "flag", name, ("invariable", "plus", "nodegree", "predicative", "core")
+            )
             invariable = invariable or name == "invariable"
             has_degrees = has_degrees and name != "nodegree"
             core = core or name == "core"
+            attributive = attributive and name != "predicative"
             better = value if name == "plus" else better
         comparative = row["comparative"] or f"more {row['en']}"
         if comparative.startswith("more "):
@@ -392,6 +396,7 @@ def _load_adjectives(folder: Path, classes: frozenset[str]) -> Iterable[Adjectiv
             superlative=superlative,
             classes=_declared_classes(row, classes),
             has_degrees=has_degrees,
+            attributive=attributive,
             weight=CORE_WEIGHT if core else 1,
         )
 

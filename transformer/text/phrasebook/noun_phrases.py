@@ -1,5 +1,6 @@
 """Draw noun phrases: pronouns, names, nouns with what may stand around them, pairs."""
 
+import re
 from dataclasses import replace
 from random import Random
 
@@ -52,9 +53,14 @@ class NounPhrases:
         # How the sentence addresses the one who is spoken to; the other way doesn't occur in it.
         self._polite = False
 
-    def begin_sentence(self, rng: Random) -> None:
+    def begin_sentence(self, polite: bool) -> None:
         """Decides between tu and vous for the sentence that follows."""
-        self._polite = rng.random() < 0.4
+        self._polite = polite
+
+    def may_say(self, text: str) -> bool:
+        """Whether a French text addresses nobody, or in the way of this sentence."""
+        way = address_of(text)
+        return way is None or way == self._polite
 
     def addressed(self, key: str) -> str:
         """`tu` or `vous`, `ton` or `votre`, as the sentence has it; other keys as they are."""
@@ -105,6 +111,10 @@ class NounPhrases:
 
     def name(self, rng: Random, gender: Gender | None = None) -> NounPhrase:
         """A first name; some are made up, so that names that nobody knows are learned as such."""
+        if gender is None and rng.random() < _PARENT:
+            fr, en, of, key = pick(rng, _PARENTS)
+            person = self.pronouns[key]
+            return NounPhrase(fr, en, of, False, 2, 2, person, "name", words=(fr,), classes=_PERSON)
         if rng.random() < _MADE_UP_NAME:
             text = made_up_word(rng)
             of = gender or ("m" if rng.random() < 0.5 else "f")
@@ -128,10 +138,14 @@ class NounPhrases:
         if kind == "kin":
             noun = pick(rng, self.nouns("kin", "friend"))
             code = pick(rng, _OWNERS)
+            if owner is not None and not _owns_clearly(owner):
+                return self.name(rng)
             # son and sa are the subject's where it is somebody else than je, tu ...
             third = owner is not None and owner.person == 2
             if owner is not None and (rng.random() < 0.5 or (third and code == "son")):
                 code = owner.pronoun.possessive
+            if code in _SHARED and not noun.classes.isdisjoint(_SPOUSES):
+                code = "mon"
             phrase = self.noun(rng, noun, "any", self.addressed(code))
             if phrase.plural or rng.random() > _NAMED:
                 return phrase
@@ -158,7 +172,10 @@ class NounPhrases:
         if rng.random() < 0.25:
             return self.together(first, self.pronoun(rng, "je"))
         if first.kind == "name":
-            return self.together(first, self.name(rng))
+            second = self.name(rng)
+            return self.together(
+                first, self.pronoun(rng, "je") if second.fr == first.fr else second
+            )
         owner = first.words[0] if first.words else ""
         second = self.person(rng, "kin")
         if second.words[:1] == (owner,):
@@ -208,8 +225,8 @@ class NounPhrases:
         """
         code = self.addressed(pick(rng, choice.determiners))
         if code == "poss":
-            if owner is not None and (owner.kind == "everyone" or "group" in owner.classes):
-                return None  # its, his or their: English speakers differ
+            if owner is not None and not _owns_clearly(owner):
+                return None
             code = owner.pronoun.possessive if owner is not None else "mon"
         noun = pick(rng, choice.nouns)
         if not plain and code in ("un", "du") and choice.number != "sg":
@@ -225,6 +242,8 @@ class NounPhrases:
     ) -> NounPhrase:
         """A noun with a determiner; now and then with an adjective or an owner."""
         gender, plural = self._form(rng, noun, number)
+        if code == "du" and not noun.classes.isdisjoint(_NEVER_SOME):
+            code = "du0"
         if not plain and code in _OTHERS and not noun.mass and rng.random() < _OTHER_DETERMINER:
             other = pick(rng, _OTHERS[code])
             if not plural or self._determiners[other].plural:
@@ -395,7 +414,9 @@ class NounPhrases:
         if not noun.classes.isdisjoint(_BARE):
             return None
         adjective = self.fitting(rng, noun.classes)
-        if adjective is not None and adjective.before and not noun.classes.isdisjoint(_CLOSE):
+        if adjective is None or not adjective.attributive:
+            return None
+        if adjective.before and not noun.classes.isdisjoint(_CLOSE):
             return None
         return adjective
 
@@ -418,20 +439,44 @@ class NounPhrases:
 # What somebody may have, and who: mon sac, le sac de Paul.
 OWNABLE = frozenset(("clothing", "personal", "pet", "vehicle", "device", "text", "furniture"))
 OWNABLE |= {"room", "building", "toy", "instrument", "kin", "friend", "body"}
+_TU = re.compile(r"\b(?:tu|te|toi|ton|ta|tes|dis|peux|pourrais)\b|\bt'", re.IGNORECASE)
+_VOUS = re.compile(r"\b(?:vous|votre|vos|\w+ez)\b", re.IGNORECASE)
 _PERSON = frozenset(("person",))
 _PERSON_ADJECTIVES = frozenset(("character", "looks"))
 _OWNERS = ("mon", "mon", "mon", "ton", "notre", "ton", "son", "leur")
+# Called as by a name. Drawn so often in a name's place.
+_PARENT = 0.07
+_PARENTS: tuple[tuple[str, str, Gender, str], ...] = (
+    ("maman", "Mum", "f", "elle"),
+    ("papa", "Dad", "m", "il"),
+)
 _OTHERS = {
     "le": ("le-même", "l'autre", "le-premier", "le-dernier", "le-prochain", "le-seul"),
     "un": ("autre",),
 }
+# Nobody shares these: no notre mari, leur femme.
+_SHARED = frozenset(("notre", "leur", "votre"))
+_SPOUSES = frozenset(("mari", "femme", "fiancé", "petit_ami", "petite_amie", "copain", "copine"))
 _POLITE = {"tu": "vous", "ton": "votre"}
 _FAMILIAR = {"vous": "tu", "votre": "ton"}
 _FOLK_DETERMINERS = ("le", "le", "le", "le", "le", "le", "ce", "ce", "un")
 # What takes no adjective beside it, and none before it.
 _BARE = frozenset(("group", "language", "subject", "sport", "game", "hobby", "topic", "timeunit"))
 _CLOSE = frozenset(("kin", "friend"))
+# No some in English: to have courage.
+_NEVER_SOME = frozenset(("quality", "feeling", "illness"))
 _NO_ADJECTIVE = frozenset(("gen", "chaque"))
+
+
+def _owns_clearly(owner: NounPhrase) -> bool:
+    """Whether his, her or their is clear: not of a family, of everyone, of a made-up name."""
+    made_up = owner.kind == "name" and not owner.words
+    return not (made_up or owner.kind == "everyone" or "group" in owner.classes)
+
+
+def address_of(text: str) -> bool | None:
+    """Whether a French text addresses somebody by vous (True), tu (False) or not at all."""
+    return True if _VOUS.search(text) else False if _TU.search(text) else None
 
 
 def of(owner: NounPhrase) -> str:

@@ -106,8 +106,10 @@ def clock(hour: int, minute: int, style: str) -> tuple[str, str]:
     Args:
         hour: 0 to 23; in words 0 is midnight, 12 noon.
         minute: 0, 15, 30, 45, or any multiple of 5 with style `digits`.
-        style: `words`, `digits` (8h30) or `mixed` (8 heures).
+        style: `words`, `digits` (8h30), `spaced` (8 h 30) or `mixed` (8 heures).
     """
+    if style == "spaced":
+        return f"{hour} h {minute:02}" if minute else f"{hour} h", f"{hour}:{minute:02}"
     if style == "digits":
         fr = f"{hour}h{minute:02}" if minute else f"{hour}h"
         return fr, f"{hour}:{minute:02}"

@@ -63,7 +63,7 @@ class Presenting:
             adjective = pick(rng, self._facts)
             fr, en, plural = adjective.masculine, adjective.en, False
             kind, words = "fact", (adjective.key,)
-            if adjective.has_degrees and rng.random() < 0.35:
+            if adjective.has_degrees and not negated and rng.random() < 0.35:
                 degree = pick(rng, self._speaker.lexicon.phrases["degree"])
                 fr, en = f"{degree.fr['']} {fr}", f"{degree.en['']} {en}"
                 kind = "fact with degree"
@@ -72,7 +72,7 @@ class Presenting:
             fr, plural, kind, words = phrase.fr, phrase.plural, phrase.kind, phrase.words
             if negated and phrase.kind == "quantity":
                 return None
-            en = phrase.en
+            en = phrase.english("usual")
             plural = phrase.en_person == 5
             if phrase.plural != plural:
                 return None

@@ -1,17 +1,30 @@
 """Questions with a question word: which part of a clause may be asked for, and how."""
 
+from dataclasses import dataclass, replace
 from random import Random
 
 from transformer.text.phrasebook.chance import pick
 from transformer.text.phrasebook.clause import Clause, Part
+from transformer.text.phrasebook.french import agreeing
 from transformer.text.phrasebook.speaker import Said, Speaker
 from transformer.text.phrasebook.words import NounPhrase
 
 # What stands before a clause, with the adjuncts (by kind and name) or complements that it asks for.
 _WHERE = frozenset(("at", "to", "chez", "live", "to y", "place"))
 _WHEN = frozenset(
-    ("past", "past_clock", "past_long", "future", "future_clock", "future_long", "date")
-) | {"year", "weekday"}
+    ("past", "past_clock", "past_long", "past_week", "future", "future_clock", "future_long")
+) | {"future_week", "date", "year", "weekday"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that a clause answers: its words, and the clause without the answer."""
+
+    fr: str
+    en: str
+    rest: Clause
+    en_end: str = ""
+    part: Part | None = None  # the answer, in whose place the word may stand
 
 
 class Questions:
@@ -23,50 +36,48 @@ class Questions:
     def wh(self, rng: Random) -> Said | None:
         """`Où est-ce que tu vas ?`, `Que mange Paul ?`, `Tu pars quand ?`"""
         clause = self._speaker.clauses.draw(rng, questioned=True)
-        if clause is None:
+        asked = None if clause is None else self.asked(rng, clause)
+        if clause is None or asked is None:
             return None
-        asked = self.asked(rng, clause)
-        if asked is None:
-            return None
-        fr_word, en_word, rest, en_tail = asked
-        name = fr_word.split(" ")[0] if fr_word.startswith(("quel", "combien")) else fr_word
-        fr, form = self._french_question(rng, fr_word, rest)
-        en = f"{self._speaker.in_english.clause(rest, asked=True, word=en_word)} {en_tail}"
-        structure = (f"question {name}", f"question {form}", *rest.structure())
-        return Said(fr, en, "?", clause.words(), structure)
+        fr, form = self._french_question(rng, asked)
+        en = self._speaker.in_english.clause(asked.rest, asked=True, word=asked.en)
+        name = asked.fr.split(" ")[0] if asked.fr.startswith(("quel", "combien")) else asked.fr
+        structure = (f"question {name}", f"question {form}", *asked.rest.structure())
+        return Said(fr, f"{en} {asked.en_end}", "?", clause.words(), structure)
 
-    def asked(self, rng: Random, clause: Clause) -> tuple[str, str, Clause, str] | None:
-        """What may be asked of the clause: words of both languages, and the clause without it."""
-        found: list[tuple[str, str, Clause, str]] = []
-        if clause.negation in ("", "pas") and not clause.use.tags & {"weather"}:
-            found.append(("pourquoi", "why", clause, ""))
+    def asked(self, rng: Random, clause: Clause) -> Asked | None:
+        """One of the questions that the clause answers."""
+        if clause.subject.kind == "everyone":
+            return None
+        why = clause.negation in ("", "pas") and "weather" not in clause.use.tags
+        why = why and not (clause.use.aspect == "state" and clause.tense == "fut")
+        found = [Asked("pourquoi", "why", clause)] if why else []
         for part in (*clause.complements, *clause.adjuncts):
-            rest = clause.without(part)
             question = self._question_for(part, clause)
             if question is not None:
-                found += [(*question[:2], rest, question[2])] * 3
-        if not found or (clause.negation and len(found) > 1 and rng.random() < 0.8):
-            return None
+                found += [
+                    Asked(question[0], question[1], clause.without(part), question[2], part)
+                ] * 3
         if clause.negation:
-            return found[0] if found[0][0] == "pourquoi" else None
-        if clause.adverb is not None:
+            # Of what isn't done one asks why alone, and not often.
+            return found[0] if why and (len(found) == 1 or rng.random() < 0.2) else None
+        if not found or clause.adverb is not None:
             return None
         chosen = pick(rng, found)
-        if chosen[0] == "que" and rng.random() < 0.25:
-            direct = next(part for part in clause.complements if part.kind == "direct")
-            phrase = direct.phrase
-            if phrase is not None and phrase.fr_bare and phrase.kind.startswith("noun"):
-                if phrase.plural and rng.random() < 0.5:
-                    return (
-                        f"combien de {phrase.fr_bare}",
-                        f"how many {phrase.en_bare}",
-                        chosen[2],
-                        "",
-                    )
-                if phrase.classes and "en_mass" not in phrase.classes:
-                    quel = "quel" + "le" * (phrase.gender == "f") + "s" * phrase.plural
-                    return f"{quel} {phrase.fr_bare}", f"which {phrase.en_bare}", chosen[2], ""
+        if chosen.fr == "que" and rng.random() < 0.25:
+            return self._which(rng, chosen)
         return chosen
+
+    def _which(self, rng: Random, asked: Asked) -> Asked:
+        """`quel livre`, `combien de pommes`: the participle agrees with it."""
+        phrase = asked.part.phrase if asked.part else None
+        if phrase is None or not phrase.fr_bare or not phrase.kind.startswith("noun"):
+            return asked
+        rest = agreeing(asked.rest, phrase)
+        if phrase.plural and rng.random() < 0.5:
+            return Asked(f"combien de {phrase.fr_bare}", f"how many {phrase.en_bare}", rest)
+        quel = "quel" + "le" * (phrase.gender == "f") + "s" * phrase.plural
+        return Asked(f"{quel} {phrase.fr_bare}", f"which {phrase.en_bare}", rest)
 
     def _question_for(self, part: Part, clause: Clause) -> tuple[str, str, str] | None:
         """The question word that asks for a part, in both languages, and what ends the English."""
@@ -74,7 +85,8 @@ class Questions:
         if part.clitic:
             return None
         if kind in _WHERE:
-            return "où", "where", ""
+            seen = [one.phrase.classes for one in clause.complements if one.phrase is not None]
+            return ("où", "where", "") if not any("place" in one for one in seen) else None
         if kind == "from":
             return "d'où", "where", "from"
         if kind == "time":
@@ -106,26 +118,32 @@ class Questions:
             return f"{part.fr} qui", "who", ""
         return None
 
-    def _french_question(self, rng: Random, word: str, clause: Clause) -> tuple[str, str]:
+    def _french_question(self, rng: Random, asked: Asked) -> tuple[str, str]:
+        """The French question, and the name of its form."""
+        word, clause = asked.fr, asked.rest
         subject, in_french = clause.subject, self._speaker.in_french
         pronoun = subject.kind == "pronoun"
         first = pronoun and subject.person == 0
         alone = not clause.complements and not clause.adjuncts and not clause.modal
         chance = rng.random()
-        if chance < 0.42 and not (first and not may_invert(clause)):
-            if not pronoun and word not in ("pourquoi", "qui") and alone and clause.tense != "pc":
-                return (
-                    f"{word} {in_french.clause(clause, last=True)}",
-                    "inversion of a noun",
-                )
-            if pronoun or word != "que":
-                return (
-                    f"{word} {in_french.clause(clause, inverted=True)}",
-                    "inversion",
-                )
-        if chance > 0.82 and word not in ("pourquoi",):
-            last = "quoi" if word == "que" else word
-            return f"{self._speaker.french(clause)} {last}", "in place"
+        where_is = word == "où" and clause.use.verb.infinitive == "être" and alone and not pronoun
+        last = not pronoun and alone and word not in ("pourquoi", "qui") and clause.tense != "pc"
+        if where_is and rng.random() < 0.8:
+            chance = 0.0
+        if chance < 0.42 and last:
+            return f"{word} {in_french.clause(clause, last=True)}", "inversion of a noun"
+        if chance < 0.42 and (may_invert(clause) if first else pronoun or word != "que"):
+            return f"{word} {in_french.clause(clause, inverted=True)}", "inversion"
+        if chance > 0.8 and asked.part is not None:
+            place = Part(asked.part.kind, "quoi" if word == "que" else word)
+            placed = replace(
+                clause,
+                complements=[*clause.complements],
+                adjuncts=[*clause.adjuncts],
+            )
+            before = asked.part.kind == "direct"
+            (placed.complements if before else placed.adjuncts).insert(0 if before else 99, place)
+            return self._speaker.french(placed), "in place"
         if chance > 0.72 and word in ("où", "quand", "pourquoi", "comment", "à quelle heure"):
             return f"{word} {self._speaker.french(clause)}", "no inversion"
         if word == "que":

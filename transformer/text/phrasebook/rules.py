@@ -13,7 +13,7 @@ from random import Random
 from transformer.text.phrasebook import numbers
 from transformer.text.phrasebook.chance import Weighted, draw_clock, made_up_city, pick
 from transformer.text.phrasebook.lexicon import Lexicon, check_known
-from transformer.text.phrasebook.noun_phrases import genitive_of
+from transformer.text.phrasebook.noun_phrases import address_of, genitive_of
 from transformer.text.phrasebook.speaker import Said, Speaker
 from transformer.text.phrasebook.tables import Place, Row, read_table
 from transformer.text.phrasebook.words import NounPhrase
@@ -45,9 +45,13 @@ class Rule:
     slots: dict[str, Draw] = field(hash=False)
     mark: str
     flags: tuple[str, ...]
+    speaker: Speaker = field(hash=False)
+    polite: bool | None  # how it addresses somebody: by vous, by tu, or not
 
     def apply(self, rng: Random) -> Said | None:
         """Draw what fills the slots; None where something does not go together."""
+        if self.polite is not None:
+            self.speaker.phrases.begin_sentence(self.polite)
         filled: dict[str, Drawn] = {}
         words: list[str] = []
         for name, draw in self.slots.items():
@@ -95,7 +99,11 @@ def _rule(row: Row, slots: "_Slots") -> Rule:
     if used[0] != used[1]:
         raise row.place.error(f"slot {sorted(used[0] ^ used[1])} stands on one side alone")
     name = _SLOT.sub("_", row["fr"])
-    return Rule(name, sides[0], sides[1], draws, marks[0], row.words("flags"))
+    keys = " ".join(spec.split()[1] for spec in specs.values() if spec.startswith("infinitive "))
+    polite = address_of(f"{name} {keys}")
+    source, target = sides
+    flags = row.words("flags")
+    return Rule(name, source, target, draws, marks[0], flags, slots.speaker, polite)
 
 
 def _side(
@@ -125,7 +133,7 @@ class _Slots:
 
     def __init__(self, lexicon: Lexicon, speaker: Speaker) -> None:
         self._lexicon = lexicon
-        self._speaker = speaker
+        self.speaker = self._speaker = speaker
         self._phrases = speaker.phrases
 
     def make(self, place: Place, spec: str) -> Draw:
@@ -192,6 +200,12 @@ class _Slots:
         phrase = self._phrases.person(rng, "kin")
         return None if phrase.plural else _drawn(phrase)
 
+    def _theirkin(self, rng: Random) -> Drawn | None:
+        """Somebody else's relative: one doesn't ask others about one's own."""
+        phrase = self._phrases.person(rng, "kin")
+        mine = phrase.fr.startswith(("mon ", "ma ", "notre "))
+        return None if phrase.plural or mine else _drawn(phrase)
+
     def _kins(self, rng: Random) -> Drawn | None:
         phrase = self._phrases.person(rng, "kin")
         return _drawn(phrase) if phrase.plural else None
@@ -213,6 +227,12 @@ class _Slots:
     def _small(self, rng: Random) -> Drawn:
         number = 2 + int(rng.random() ** 2 * 8)
         if rng.random() < 0.3:
+            return _same(str(number))
+        return Drawn({"": numbers.french_number(number)}, {"": numbers.english_number(number)})
+
+    def _weight(self, rng: Random) -> Drawn:
+        number = 40 + int(rng.random() * 70)
+        if rng.random() < 0.5:
             return _same(str(number))
         return Drawn({"": numbers.french_number(number)}, {"": numbers.english_number(number)})
 
@@ -272,4 +292,5 @@ def _drawn(phrase: NounPhrase | None) -> Drawn | None:
         "asked": phrase.english("asked"),
         "negated": phrase.english("negated"),
     }
-    return Drawn({"": phrase.fr, "bare": phrase.fr_bare}, en, phrase.words)
+    quel = "quel" + "le" * (phrase.gender == "f") + "s" * phrase.plural
+    return Drawn({"": phrase.fr, "bare": phrase.fr_bare, "quel": quel}, en, phrase.words)

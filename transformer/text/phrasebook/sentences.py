@@ -42,21 +42,14 @@ class Sentences:
     def said(self, rng: Random, clause: Clause) -> Said:
         """The clause as a statement; a time may stand in front."""
         structure = ("statement", *clause.structure())
+        mark = "!" if rng.random() < 0.05 else "."
         time = next((part for part in clause.adjuncts if part.kind == "time"), None)
-        if time is not None and rng.random() < 0.2:
-            rest = clause.without(time)
-            fr, en = self.speaker.french(rest), self.speaker.english(rest)
-            words = clause.words()
-            return Said(
-                f"{time.fr}, {fr}", f"{time.en}, {en}", ".", words, (*structure, "time first")
-            )
-        return Said(
-            self.speaker.french(clause),
-            self.speaker.english(clause),
-            ".",
-            clause.words(),
-            structure,
-        )
+        first = time is not None and rng.random() < 0.2
+        rest = clause.without(time) if time is not None and first else clause
+        fr, en = self.speaker.french(rest), self.speaker.english(rest)
+        if time is not None and first:
+            fr, en, structure = f"{time.fr}, {fr}", f"{time.en}, {en}", (*structure, "time first")
+        return Said(fr, en, mark, clause.words(), structure)
 
     def yes_no(self, rng: Random) -> Said | None:
         """`Est-ce que tu viens ?`, `Viens-tu ?`, `Tu viens ?`"""

@@ -78,6 +78,7 @@ class Adjective:
     superlative: str
     classes: frozenset[str]
     has_degrees: bool  # False: neither very nor more (married, wooden)
+    attributive: bool  # False: not beside a noun (an ill man)
     weight: int  # how often it is drawn, beside others
 
     def agree(self, gender: Gender, plural: bool) -> str:
