@@ -440,7 +440,7 @@ class NounPhrases:
 OWNABLE = frozenset(("clothing", "personal", "pet", "vehicle", "device", "text", "furniture"))
 OWNABLE |= {"room", "building", "toy", "instrument", "kin", "friend", "body"}
 _TU = re.compile(r"\b(?:tu|te|toi|ton|ta|tes|dis|peux|pourrais)\b|\bt'", re.IGNORECASE)
-_VOUS = re.compile(r"\b(?:vous|votre|vos|\w+ez)\b", re.IGNORECASE)
+_VOUS = re.compile(r"\b(?:vous|votre|vos|dites|\w+ez)\b", re.IGNORECASE)
 _PERSON = frozenset(("person",))
 _PERSON_ADJECTIVES = frozenset(("character", "looks"))
 _OWNERS = ("mon", "mon", "mon", "ton", "notre", "ton", "son", "leur")
