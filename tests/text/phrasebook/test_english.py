@@ -184,11 +184,11 @@ def test_some_becomes_any_or_goes(by_hand: ByHand) -> None:
 # --- word order
 
 
-def test_a_pronoun_splits_some_verbs(by_hand: ByHand) -> None:
+def test_a_pronoun_stands_before_a_particle(by_hand: ByHand) -> None:
     light = by_hand.noun("lampe")
     verb = "allumer=turn on"
-    noun = by_hand.clause("je", verb, "pc", direct(light), tags="event split")
-    pronoun = by_hand.clause("je", verb, "pc", direct_clitic(light), tags="event split")
+    noun = by_hand.clause("je", verb, "pc", direct(light))
+    pronoun = by_hand.clause("je", verb, "pc", direct_clitic(light))
     assert by_hand.english(noun) == "I turned on the lamp"
     assert by_hand.english(pronoun) == "I turned it on"
     whole = by_hand.clause("je", "chercher=look for", "pc", direct_clitic(light))
@@ -225,7 +225,9 @@ def test_an_adverb_stands_before_the_verb(by_hand: ByHand) -> None:
     assert by_hand.english(clause) == "He often eats"
     assert by_hand.english(clause, asked=True) == "Does he often eat"
     tired = Part("adjective", "fatigué", "tired")
-    state = by_hand.clause("il", "être=be", "pres", tired, tags="state", adverb=("souvent", "often"))
+    state = by_hand.clause(
+        "il", "être=be", "pres", tired, tags="state", adverb=("souvent", "often")
+    )
     assert by_hand.english(state) == "He is often tired"
 
 

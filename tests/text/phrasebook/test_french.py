@@ -212,7 +212,9 @@ def test_a_participle_does_not_agree_with_to_whom(by_hand: ByHand) -> None:
 
 def test_reflexives_agree_but_where_an_object_follows(by_hand: ByHand) -> None:
     washed = by_hand.clause("elle", "se laver=wash", "pc")
-    hands = by_hand.clause("elle", "se laver les mains=wash one's hands", "pc", tags="event noagree")
+    hands = by_hand.clause(
+        "elle", "se laver les mains=wash one's hands", "pc", tags="event noagree"
+    )
     assert by_hand.french(washed) == "Elle s'est lavée"
     assert by_hand.french(hands) == "Elle s'est lavé les mains"
 

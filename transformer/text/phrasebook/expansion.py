@@ -75,8 +75,10 @@ class Grammar:
         source, target = _finished(said)
         words, structure = said.words, said.structure
         if said.mark and rng.random() < _TWO:
+            polite = self.sentences.speaker.phrases.polite
             more = self._sentence(rng)
-            if more is not None and more.mark:
+            alike = self.sentences.speaker.phrases.polite == polite
+            if more is not None and more.mark and alike:
                 second = _finished(more)
                 source, target = f"{source} {second[0]}", f"{target} {second[1]}"
                 words, structure = words + more.words, (*structure, "then", *more.structure)
