@@ -31,6 +31,7 @@ def to_whom(somebody: NounPhrase) -> Part:
         ("de °le pain, de °la eau, de °les œufs", "Du pain, de l'eau, des œufs"),
         ("à °le bar et à °les toilettes", "Au bar et aux toilettes"),
         ("à °le hôtel", "À l'hôtel"),
+        ("jusque à °le palais", "Jusqu'au palais"),
         # The pronoun does not contract.
         ("content de le voir", "Content de le voir"),
         ("si il vient et si elle part", "S'il vient et si elle part"),

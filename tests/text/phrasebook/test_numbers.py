@@ -26,7 +26,7 @@ quatre-vingt-trois quatre-vingt-quatre quatre-vingt-cinq quatre-vingt-six quatre
 quatre-vingt-huit quatre-vingt-neuf quatre-vingt-dix quatre-vingt-onze quatre-vingt-douze
 quatre-vingt-treize quatre-vingt-quatorze quatre-vingt-quinze quatre-vingt-seize
 quatre-vingt-dix-sept quatre-vingt-dix-huit quatre-vingt-dix-neuf cent
-""".split()
+"""
 ENGLISH = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
 sixteen seventeen eighteen nineteen twenty twenty-one twenty-two twenty-three twenty-four
@@ -40,18 +40,18 @@ seventy-five seventy-six seventy-seven seventy-eight seventy-nine eighty eighty-
 eighty-three eighty-four eighty-five eighty-six eighty-seven eighty-eight eighty-nine ninety
 ninety-one ninety-two ninety-three ninety-four ninety-five ninety-six ninety-seven ninety-eight
 ninety-nine a_hundred
-""".split()
+"""
 
 
 def test_french_numbers_to_100() -> None:
     # * keeps words from eliding before huit and onze; finish() drops it.
     numbers = [french_number(number).replace("*", "") for number in range(101)]
-    assert numbers == [word.replace("_", " ") for word in FRENCH]
+    assert numbers == [word.replace("_", " ") for word in FRENCH.split()]
 
 
 def test_english_numbers_to_100() -> None:
     numbers = [english_number(number) for number in range(101)]
-    assert numbers == [word.replace("_", " ") for word in ENGLISH]
+    assert numbers == [word.replace("_", " ") for word in ENGLISH.split()]
 
 
 @pytest.mark.parametrize(
