@@ -10,35 +10,14 @@ from transformer.text.phrasebook import numbers
 from transformer.text.phrasebook.words import Phrase
 
 T = TypeVar("T")
-_ONSETS = [
-    "b",
-    "c",
-    "d",
-    "f",
-    "g",
-    "j",
-    "k",
-    "l",
-    "m",
-    "n",
-    "p",
-    "r",
-    "s",
-    "t",
-    "v",
-    "z",
-    "ch",
-    "br",
-    "tr",
-    "kr",
-    "dj",
-    "ng",
-    "ny",
-    "sh",
-    "th",
-]
-_VOWELS = ["a", "e", "i", "o", "u", "a", "o", "i", "é", "ou", "ai"]
-_CODAS = ["", "", "", "n", "l", "r", "s", "m", "k"]
+# What made-up names are built of: beginnings, vowels and ends of syllables of many languages.
+_ONSETS = (
+    *("b", "c", "d", "f", "g", "h", "j", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "y"),
+    *("z", "b", "d", "k", "l", "m", "n", "r", "s", "t", "ch", "br", "tr", "kr", "dj", "ng", "sh"),
+    *("th", "gw", "mb", ""),
+)
+_VOWELS = ("a", "e", "i", "o", "u", "a", "e", "i", "o", "a", "ou", "ai", "é", "oo", "ia", "y")
+_CODAS = ("", "", "", "", "", "n", "l", "r", "s", "m", "k", "c", "t", "b", "x", "ng", "rt")
 _HOURS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0)
 
 
@@ -62,9 +41,12 @@ def pick(rng: Random, items: Sequence[T]) -> T:
 
 def made_up_word(rng: Random) -> str:
     """A name that no one has: pronounceable, capitalised."""
-    syllables = 2 if rng.random() < 0.7 else 3
-    parts = [pick(rng, _ONSETS) + pick(rng, _VOWELS) for _ in range(syllables)]
-    return ("".join(parts) + pick(rng, _CODAS)).capitalize()
+    syllables = 1 + int(rng.random() * 3.6)
+    parts = [
+        pick(rng, _ONSETS) + pick(rng, _VOWELS) + (pick(rng, _CODAS) if rng.random() < 0.7 else "")
+        for _ in range(syllables)
+    ]
+    return "".join(parts).capitalize()
 
 
 def made_up_city(rng: Random) -> Phrase:

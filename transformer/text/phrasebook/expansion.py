@@ -10,6 +10,7 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -27,11 +28,10 @@ PARTS = ("train", "valid", "test")
 # structures that is reserved for it. Combinations of few structures, which everything else is
 # built on, are never reserved.
 MAX_HELD_OUT, HELD_OUT_SHARE = 1_000, 0.04
-_RESERVED_SHARE = 0.03
+_RESERVED_SHARE, _RESERVED_SHARE_OF_SMALL, _SMALL = 0.03, 0.15, 40_000
 _MIN_RESERVED_STRUCTURES = 5
-# Fixed sentences stand in the training part so often, half of the times without their mark; less
-# often in a small one, of which they are at most such a share.
-IDIOM_REPEATS, _MAX_IDIOM_SHARE = 50, 0.2
+# Fixed sentences are repeated, with and without their mark, up to this share of the pairs.
+IDIOM_SHARE = 0.11
 # How often a sentence is of rules.txt, is wrapped (Bonjour, ...), or is two sentences.
 _RULES, _WRAPPED, _TWO = 0.17, 0.12, 0.01
 # Structures of what may be asked with a please.
@@ -39,8 +39,8 @@ _REQUESTS = frozenset(("modal pouvoir cond", "modal vouloir cond", "request"))
 # What is a greeting already takes no other one.
 _GREETINGS = ("bonjour", "bonsoir", "salut", "merci", "au revoir", "bon", "attends", "rendez-vous")
 _CHUNK = 4_096
-# After so many chunks in a row without anything new the grammar counts as exhausted.
-_PATIENCE = 20
+# After so many draws in a row without anything new the grammar counts as exhausted.
+_PATIENCE = 20 * _CHUNK
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +156,17 @@ def _spaced(text: str) -> str:
     return f"{text} " if text else ""
 
 
-def part_of(structure: Sequence[str], seed: int) -> int:
-    """Index into PARTS: test or valid if the seed reserves this combination of structures."""
+def part_of(structure: Sequence[str], seed: int, share: float = _RESERVED_SHARE) -> int:
+    """Index into PARTS: test or valid if the seed reserves this combination of structures.
+
+    `share` of the combinations is reserved for each of the two.
+    """
     if len(structure) < _MIN_RESERVED_STRUCTURES:
         return 0
     text = "\x1f".join(sorted(structure)).encode()
     digest = hashlib.blake2b(text, digest_size=8, key=str(seed).encode()).digest()
     fraction = int.from_bytes(digest, "big") / 2**64
-    return 2 if fraction < _RESERVED_SHARE else 1 if fraction < 2 * _RESERVED_SHARE else 0
+    return 2 if fraction < share else 1 if fraction < 2 * share else 0
 
 
 _WORD = re.compile(r"\w+(?:['-]\w+)*")
@@ -183,7 +186,7 @@ class _Worker:
 def _num_processes(num_pairs: int) -> int:
     """Small corpora are quicker made by one process than by several that have to start."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(cores or 1, num_pairs // (5 * _CHUNK)))
+    return min(cores or 1, num_pairs // (5 * _CHUNK))
 
 
 def _begin_worker() -> None:
@@ -238,35 +241,46 @@ def derive(folder: Path, num_pairs: int, seed: int) -> dict[str, list[Derivation
     grammar = load_grammar(folder)
     num_held_out = min(MAX_HELD_OUT, round(num_pairs * HELD_OUT_SHARE))
     num_train = num_pairs - 2 * num_held_out
-    parts: list[list[Derivation]] = [list(grammar.idioms[:num_train]), [], []]
-    sources = {_key(pair.source) for pair in grammar.idioms}
-    # What is reserved waits until train is whole, which says what may be held out.
-    waiting: list[list[Derivation]] = [[], [], []]
+    # What a small corpus may hold out is scarce: its train knows few words.
+    share = _RESERVED_SHARE if num_pairs >= _SMALL else _RESERVED_SHARE_OF_SMALL
+    train = list(grammar.idioms[: num_train // 2])
+    parts: list[list[Derivation]] = [train, [], []]
+    waiting: list[list[Derivation]] = [[], [], []]  # held out if train turns out to know its words
     held_out: _HeldOut | None = None
-    idle = 0
+    sources = {_key(pair.source) for pair in grammar.idioms}
+    misses = 0
     with closing(_chunks(folder, seed, _num_processes(num_pairs))) as chunks:
         for chunk in chunks:
-            before = sum(map(len, parts))
             for pair in chunk:
-                key, part = _key(pair.source), part_of(pair.structure, seed)
-                if key in sources or (part == 0 and len(parts[0]) >= num_train):
+                misses += 1
+                key = _key(pair.source)
+                if key in sources:
+                    continue
+                part = part_of(pair.structure, seed, share)
+                if part == 0:
+                    if len(train) >= num_train:
+                        continue
+                    train.append(pair)
+                elif held_out is None:
+                    waiting[part].append(pair)
+                elif len(parts[part]) < num_held_out and held_out.fits(pair):
+                    parts[part].append(pair)
+                else:
                     continue
                 sources.add(key)
-                (waiting if part else parts)[part].append(pair)
-            if len(parts[0]) >= num_train:
-                held_out = held_out or _HeldOut(parts[0])
+                misses = 0
+            if held_out is None and len(train) >= num_train:
+                held_out = _HeldOut(train)
                 for part in (1, 2):
-                    fitting = [pair for pair in waiting[part] if held_out.fits(pair)]
-                    parts[part] = (parts[part] + fitting)[:num_held_out]
-                    waiting[part].clear()
-            idle = idle + 1 if sum(map(len, parts)) == before else 0
-            if sum(map(len, parts)) == num_pairs or idle == _PATIENCE:
+                    fitting = (pair for pair in waiting[part] if held_out.fits(pair))
+                    parts[part] = list(islice(fitting, num_held_out))
+            if sum(map(len, parts)) >= num_pairs or misses > _PATIENCE:
                 break
-    Random(f"{seed}:order").shuffle(parts[0])
-    total = sum(len(part) for part in parts)
+    Random(f"{seed}:order").shuffle(train)
+    total = sum(map(len, parts))
     if total < num_pairs:
-        # A small train knows too few words for sentences to be held out.
-        other = "more" if len(parts[0]) == num_train else "fewer"
+        # Where train is whole it knows too few words for sentences to be held out.
+        other = "more" if len(train) == num_train else "fewer"
         raise ValueError(
             f"num_pairs = {num_pairs}, but this grammar gives only {total} pairs with seed {seed} "
             f"({', '.join(f'{len(part)} {name}' for name, part in zip(PARTS, parts, strict=True))}"
@@ -317,8 +331,9 @@ def expand(folder: Path, num_pairs: int, seed: int) -> dict[str, list[tuple[str,
     combination of structures (kind of sentence, subject, tense, negation, complements, adjuncts,
     what it is wrapped in) that train never shows, while each of its words and each of these
     structures occurs in train; no sentence of either language is in two parts. The fixed sentences
-    of idioms.txt stand in train IDIOM_REPEATS times, beyond `num_pairs`, half of them without
-    their mark. The same folder, number and seed give the same lists on every machine.
+    of idioms.txt are repeated in train, beyond `num_pairs`, until they make up IDIOM_SHARE of it,
+    every other time without their mark. The same folder, number and seed give the same lists on
+    every machine.
 
     Raises ValueError naming file and line, and what to do, for a malformed grammar, and one that
     says how many pairs there are when the grammar cannot give `num_pairs`.
@@ -328,11 +343,8 @@ def expand(folder: Path, num_pairs: int, seed: int) -> dict[str, list[tuple[str,
         for name, pairs in derive(folder, num_pairs, seed).items()
     }
     train, idioms = parts["train"], load_idioms(folder)
-    repeats = min(IDIOM_REPEATS, int(_MAX_IDIOM_SHARE * len(train) / max(1, len(idioms))))
-    for number in range(1, repeats):
-        train += (
-            (source if number % 2 else _unmarked(source), target) for source, target in idioms
-        )
+    for number in range(round(len(train) * IDIOM_SHARE / max(1, len(idioms)))):
+        train += [(_unmarked(fr) if number % 2 == 0 else fr, en) for fr, en in idioms]
     Random(f"{seed}:idioms").shuffle(train)
     return parts
 
