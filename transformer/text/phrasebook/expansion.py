@@ -4,8 +4,11 @@ import hashlib
 import multiprocessing
 import os
 import re
+import signal
+import threading
 from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -72,8 +75,10 @@ class Grammar:
         source, target = _finished(said)
         words, structure = said.words, said.structure
         if said.mark and rng.random() < _TWO:
+            polite = self.sentences.speaker.phrases.polite
             more = self._sentence(rng)
-            if more is not None and more.mark:
+            alike = self.sentences.speaker.phrases.polite == polite
+            if more is not None and more.mark and alike:
                 second = _finished(more)
                 source, target = f"{source} {second[0]}", f"{target} {second[1]}"
                 words, structure = words + more.words, (*structure, "then", *more.structure)
@@ -178,6 +183,25 @@ class _Worker:
     grammar: Grammar | None = None
 
 
+def _num_processes(num_pairs: int) -> int:
+    """Small corpora are quicker made by one process than by several that have to start."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(cores or 1, num_pairs // (5 * _CHUNK))
+
+
+def _begin_worker() -> None:
+    """Leaves Ctrl-C to the process that started this one, and ends with it, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
 def _draw_chunk(folder: Path, seed: int, number: int) -> list[Derivation]:
     """The pairs of one chunk: the same, whichever process draws it."""
     if _Worker.grammar is None:
@@ -197,7 +221,8 @@ def _chunks(folder: Path, seed: int, workers: int) -> Generator[list[Derivation]
             drawn = (grammar.draw(rng) for _ in range(_CHUNK))
             yield [pair for pair in drawn if pair is not None]
             number += 1
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, initializer=_begin_worker) as pool:
         ahead = [pool.submit(_draw_chunk, folder, seed, number) for number in range(2 * workers)]
         number = len(ahead)
         try:
@@ -224,50 +249,53 @@ def derive(folder: Path, num_pairs: int, seed: int) -> dict[str, list[Derivation
     held_out: _HeldOut | None = None
     sources = {_key(pair.source) for pair in grammar.idioms}
     misses = 0
-    # Small corpora are quicker made by one process than by several that have to start.
-    workers = len(os.sched_getaffinity(0)) if num_pairs >= _SMALL else 1
-    chunks = _chunks(folder, seed, workers)
-    for chunk in chunks:
-        for pair in chunk:
-            misses += 1
-            key = _key(pair.source)
-            if key in sources:
-                continue
-            part = part_of(pair.structure, seed, share)
-            if part == 0:
-                if len(train) >= num_train:
+    with closing(_chunks(folder, seed, _num_processes(num_pairs))) as chunks:
+        for chunk in chunks:
+            for pair in chunk:
+                misses += 1
+                key = _key(pair.source)
+                if key in sources:
                     continue
-                train.append(pair)
-            elif held_out is None:
-                waiting[part].append(pair)
-            elif len(parts[part]) < num_held_out and held_out.fits(pair):
-                parts[part].append(pair)
-            else:
-                continue
-            sources.add(key)
-            misses = 0
-        if held_out is None and len(train) >= num_train:
-            held_out = _HeldOut(train)
-            for part in (1, 2):
-                fitting = (pair for pair in waiting[part] if held_out.fits(pair))
-                parts[part] = list(islice(fitting, num_held_out))
-        if sum(map(len, parts)) >= num_pairs or misses > _PATIENCE:
-            break
-    chunks.close()
+                part = part_of(pair.structure, seed, share)
+                if part == 0:
+                    if len(train) >= num_train:
+                        continue
+                    train.append(pair)
+                elif held_out is None:
+                    waiting[part].append(pair)
+                elif len(parts[part]) < num_held_out and held_out.fits(pair):
+                    parts[part].append(pair)
+                else:
+                    continue
+                sources.add(key)
+                misses = 0
+            if held_out is None and len(train) >= num_train:
+                held_out = _HeldOut(train)
+                for part in (1, 2):
+                    fitting = (pair for pair in waiting[part] if held_out.fits(pair))
+                    parts[part] = list(islice(fitting, num_held_out))
+            if sum(map(len, parts)) >= num_pairs or misses > _PATIENCE:
+                break
     Random(f"{seed}:order").shuffle(train)
     total = sum(map(len, parts))
     if total < num_pairs:
+        # Where train is whole it knows too few words for sentences to be held out.
+        other = "more" if len(train) == num_train else "fewer"
         raise ValueError(
             f"num_pairs = {num_pairs}, but this grammar gives only {total} pairs with seed {seed} "
             f"({', '.join(f'{len(part)} {name}' for name, part in zip(PARTS, parts, strict=True))}"
-            f"); ask for fewer, or add words and rules to {folder}"
+            f"); ask for {other}, or add words and rules to {folder}"
         )
     return dict(zip(PARTS, parts, strict=True))
 
 
+def _unmarked(sentence: str) -> str:
+    return sentence.rstrip(" .!?")
+
+
 def _key(source: str) -> str:
     """What two sources share that differ in case and marks alone."""
-    return source.lower().rstrip(" .!?") + ("?" if source.endswith("?") else "")
+    return _unmarked(source).lower() + ("?" if source.endswith("?") else "")
 
 
 class _HeldOut:
@@ -275,17 +303,20 @@ class _HeldOut:
 
     def __init__(self, train: Sequence[Derivation]) -> None:
         self._targets = {pair.target for pair in train}
-        self._words: set[str] = set()
+        self._source_words: set[str] = set()
+        self._target_words: set[str] = set()
         self._structures: set[str] = set()
         for pair in train:
-            self._words.update(words_of(pair.source))
+            self._source_words.update(words_of(pair.source))
+            self._target_words.update(words_of(pair.target))
             self._structures.update(pair.structure)
 
     def fits(self, pair: Derivation) -> bool:
         """Whether the pair may be held out; notes its English if so."""
         if (
             pair.target in self._targets
-            or not words_of(pair.source) <= self._words
+            or not words_of(pair.source) <= self._source_words
+            or not words_of(pair.target) <= self._target_words
             or not self._structures.issuperset(pair.structure)
         ):
             return False
@@ -311,13 +342,10 @@ def expand(folder: Path, num_pairs: int, seed: int) -> dict[str, list[tuple[str,
         name: [(pair.source, pair.target) for pair in pairs]
         for name, pairs in derive(folder, num_pairs, seed).items()
     }
-    rng = Random(f"{seed}:idioms")
-    train = parts["train"]
-    idioms = load_idioms(folder)
+    train, idioms = parts["train"], load_idioms(folder)
     for number in range(round(len(train) * IDIOM_SHARE / max(1, len(idioms)))):
-        for source, target in idioms:
-            fr = source.rstrip(" .!?") if number % 2 == 0 else source
-            train.insert(int(rng.random() * len(train)), (fr, target))
+        train += [(_unmarked(fr) if number % 2 == 0 else fr, en) for fr, en in idioms]
+    Random(f"{seed}:idioms").shuffle(train)
     return parts
 
 

@@ -47,7 +47,7 @@ _ELISION = re.compile(
     re.IGNORECASE,
 )
 _SI = re.compile(r"\bsi (?=ils?\b)", re.IGNORECASE)
-_CONTRACTION = re.compile(r"(?<![\w'-])(de|à) °(les?)\b", re.IGNORECASE)
+_CONTRACTION = re.compile(r"(?<![\w-])(de|à) °(les?)\b", re.IGNORECASE)
 _CONTRACTED = {"dele": "u", "deles": "es", "àle": "u", "àles": "ux"}
 _INDEFINITE = re.compile(r"^(?:(?:une?|du|des|de la) |de l')")
 _SPACES = re.compile(r" {2,}")

@@ -51,20 +51,20 @@ class NounPhrases:
         self._by_class: dict[str, tuple[Noun, ...]] = {}
         self._phrases: dict[str, NounPhrase] = {}
         # How the sentence addresses the one who is spoken to; the other way doesn't occur in it.
-        self._polite = False
+        self.polite = False
 
     def begin_sentence(self, polite: bool) -> None:
         """Decides between tu and vous for the sentence that follows."""
-        self._polite = polite
+        self.polite = polite
 
     def may_say(self, text: str) -> bool:
         """Whether a French text addresses nobody, or in the way of this sentence."""
         way = address_of(text)
-        return way is None or way == self._polite
+        return way is None or way == self.polite
 
     def addressed(self, key: str) -> str:
         """`tu` or `vous`, `ton` or `votre`, as the sentence has it; other keys as they are."""
-        return (_POLITE if self._polite else _FAMILIAR).get(key, key)
+        return (_POLITE if self.polite else _FAMILIAR).get(key, key)
 
     def nouns(self, *classes: str) -> tuple[Noun, ...]:
         """The nouns of some classes, core nouns several times."""
@@ -440,7 +440,7 @@ class NounPhrases:
 OWNABLE = frozenset(("clothing", "personal", "pet", "vehicle", "device", "text", "furniture"))
 OWNABLE |= {"room", "building", "toy", "instrument", "kin", "friend", "body"}
 _TU = re.compile(r"\b(?:tu|te|toi|ton|ta|tes|dis|peux|pourrais)\b|\bt'", re.IGNORECASE)
-_VOUS = re.compile(r"\b(?:vous|votre|vos|\w+ez)\b", re.IGNORECASE)
+_VOUS = re.compile(r"\b(?:vous|votre|vos|dites|\w+ez)\b", re.IGNORECASE)
 _PERSON = frozenset(("person",))
 _PERSON_ADJECTIVES = frozenset(("character", "looks"))
 _OWNERS = ("mon", "mon", "mon", "ton", "notre", "ton", "son", "leur")
