@@ -204,7 +204,8 @@ class Adjuncts:
     def _adjunct_means(self, rng: Random, clause: Clause) -> Part | None:
         if "goes" not in clause.use.tags or clause.subject.classes.isdisjoint(("person",)):
             return None
-        return self._phrase(rng, "means", "by")
+        far = any(part.name == "far" for part in clause.complements)
+        return self._phrase(rng, "means", "by_far" if far else "by_near")
 
     def _adjunct_purpose(self, rng: Random, clause: Clause) -> Part | None:
         if "goes" not in clause.use.tags or "person" not in clause.subject.classes:

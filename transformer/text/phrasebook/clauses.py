@@ -15,7 +15,7 @@ from transformer.text.phrasebook.words import Modal, NounPhrase, Phrase, VerbUse
 # Which first verb a clause gets, by the aspect of its verb; `modal` is any of modals.txt.
 _TENSES = {
     "event": Weighted({"pres": 32, "pc": 26, "modal": 32, "fut": 6, "imp": 4}.items()),
-    "state": Weighted({"pres": 62, "imp": 14, "modal": 14, "fut": 7, "cond": 1, "pc": 2}.items()),
+    "state": Weighted({"pres": 66, "imp": 14, "modal": 14, "fut": 4, "cond": 1, "pc": 1}.items()),
     "point": Weighted({"pc": 58, "modal": 30, "fut": 12}.items()),
 }
 _NEGATIONS = Weighted({"": 84, "pas": 11, "jamais": 2, "plus": 1.5, "pas_encore": 1.5}.items())

@@ -146,11 +146,12 @@ class Complements:
             return self.at_persons(rng, clause, "to ")
         place = self._place(rng, choice)
         fr = f"{choice.preposition} {place.fr['']}"
-        return Part("to", fr, place.en["to"], words=(place.key,))
+        return Part("to", fr, place.en["to"], words=(place.key,), name=_distance(place))
 
     def _complement_from(self, rng: Random, clause: Clause, choice: ObjectChoice) -> Part | None:
         place = self._place(rng, choice)
-        return Part("from", place.fr["from"], place.en["from"], words=(place.key,))
+        name = _distance(place)
+        return Part("from", place.fr["from"], place.en["from"], words=(place.key,), name=name)
 
     def _complement_at(self, rng: Random, clause: Clause, choice: ObjectChoice) -> Part | None:
         if rng.random() < 0.1 and "person" in clause.subject.classes:
@@ -314,3 +315,8 @@ class Complements:
     def _complement_clock(self, rng: Random, clause: Clause, choice: ObjectChoice) -> Part | None:
         fr, en = draw_clock(rng)
         return Part("clock", f"à {fr}", f"at {en}")
+
+
+def _distance(place: Phrase) -> str:
+    """Whether one goes there by train and plane; cities and countries have a bare name."""
+    return "far" if "name" in place.fr or place.fr[""] == place.key else "near"

@@ -100,7 +100,8 @@ class English:
         if clause.adverb is not None:
             order.append(clause.adverb.en[""])
         way = "negated" if clause.negation else "usual" if clause.habitual else ""
-        way = way or ("asked" if asked and not word else "")
+        liking = modal is not None and modal.en_form == "ing"
+        way = way or ("asked" if asked and not word and not liking else "")
         return " ".join([*order, rest, after, self.rest(clause, way)])
 
     def rest(self, clause: Clause, way: str = "") -> str:
@@ -177,7 +178,7 @@ def english_tense(clause: Clause) -> str:
     if tense == "pres":
         if clause.since:
             return "perfprog" if use.aspect == "event" else "perf"
-        usual = clause.negation and "habit" in use.tags
+        usual = clause.negation and "habit" in use.tags and not clause.complements
         simple = use.aspect != "event" or usual or clause.habitual or clause.adverb
         return "simple" if simple else "prog"
     if tense == "imp":

@@ -26,7 +26,7 @@ _JOINTS = (
     (" parce que", " because", "because"),
     (" parce que", " because", "because"),
     (", donc", ", so", "so"),
-    (" si", " if", "if"),
+    ("rain", "", "rain"),
     (" quand", " when", "when"),
     ("pour", "to", "inf"),
     ("pour", "to", "inf"),
@@ -46,13 +46,13 @@ class Joined:
         fr_word, en_word, way = pick(rng, _JOINTS)
         if way in ("childhood", "rain"):
             return self._begun(rng, way)
-        tense = {"when": "pc", "if": "fut"}.get(way, "")
+        tense = "pc" if way == "when" else ""
         clauses = self._speaker.clauses
         first = clauses.draw(rng, tense=tense, simple=rng.random() < 0.7)
         if first is None or not _is_action(first) or first.perfect:
             return None
         can = first.modal is not None and first.modal.key.startswith("pouvoir")
-        if can and way in ("because", "so"):
+        if way in ("because", "so") and (can or not _is_explained(first)):
             return None
         subject = first.subject
         if way in ("inf", "gerund"):
@@ -62,14 +62,12 @@ class Joined:
         elif way in ("because", "so"):
             again = _again(subject)
             second = clauses.reason(rng, again, _REASON_TENSES.get(first.tense, "pres"))
-        elif way == "if":
-            second = clauses.reason(rng, _again(subject), "pres")
         elif way == "when":
             second = clauses.draw(rng, tense="imp", simple=True, plain=True)
             if second is None or "lasting" not in second.use.tags or first.adjuncts:
                 return None
         else:
-            other = _again(subject) if rng.random() < 0.6 else None
+            other = _again(subject) if way == "and" or rng.random() < 0.7 else None
             tense = "" if first.modal else first.tense
             second = clauses.draw(rng, subject=other, tense=tense, simple=True, plain=True)
         if second is None or second.use.verb is first.use.verb:
@@ -78,7 +76,7 @@ class Joined:
             return None
         if way == "but" and bool(first.negation) == bool(second.negation):
             return None
-        if way not in ("because", "so", "if") and not _is_action(second):
+        if way not in ("because", "so") and not _is_action(second):
             return None
         if way in ("inf", "gerund"):
             fr, en = (
@@ -106,6 +104,8 @@ class Joined:
             clause = self._speaker.clauses.draw(rng, tense="fut")
             phrase = pick(rng, self._speaker.lexicon.phrases["if_weather"])
             if clause is None or not _is_action(clause):
+                return None
+            if not self._speaker.phrases.may_say(phrase.fr[""]):
                 return None
             fr, en = phrase.fr[""], phrase.en[""]
         else:
@@ -159,6 +159,8 @@ class Joined:
             en = self._must(phrase.en[""], told)
             return Said(fr, en, ".", told.words(), ("reported must", *told.structure()))
         asked = self._questions.asked(rng, clause)
+        if clause.negation:
+            return None
         loose = asked is None or asked.en_end or asked.fr in ("que", "qui")
         if asked is None or loose:
             fr_word, en_word, rest = "si", "if", clause
@@ -220,6 +222,11 @@ class Joined:
 def _is_action(clause: Clause) -> bool:
     """Whether somebody does something, so that it may be explained, timed and joined."""
     return clause.use.aspect == "event" and "person" in clause.subject.classes
+
+
+def _is_explained(clause: Clause) -> bool:
+    """Whether a mood or the weather explains it: not doing something, going, resting."""
+    return bool(clause.negation) or "goes" in clause.use.tags or not clause.complements
 
 
 def _again(phrase: NounPhrase) -> NounPhrase:

@@ -224,11 +224,14 @@ class NounPhrases:
         `plain`: neither adjective nor quantity nor owner.
         """
         code = self.addressed(pick(rng, choice.determiners))
+        noun = pick(rng, choice.nouns)
         if code == "poss":
-            if owner is not None and not _owns_clearly(owner):
+            if owner is not None and not (_owns_clearly(owner) or owner.kind == "pair"):
                 return None
             code = owner.pronoun.possessive if owner is not None else "mon"
-        noun = pick(rng, choice.nouns)
+        worn_by = _WORN_BY.get(next(iter(noun.classes & _WORN_BY.keys()), ""))
+        if owner is not None and "person" in owner.classes and worn_by not in (None, owner.gender):
+            return None
         if not plain and code in ("un", "du") and choice.number != "sg":
             chance = rng.random()
             if chance < _NUMBER and not noun.mass and code == "un":
@@ -245,7 +248,10 @@ class NounPhrases:
         if code == "du" and not noun.classes.isdisjoint(_NEVER_SOME):
             code = "du0"
         if not plain and code in _OTHERS and not noun.mass and rng.random() < _OTHER_DETERMINER:
+            person, ride = "person" in noun.classes, "ride" in noun.classes
             other = pick(rng, _OTHERS[code])
+            other = "le-prochain" if ride and other == "le-premier" else other
+            other = "l'autre" if person and code == "le" else other
             if not plural or self._determiners[other].plural:
                 return self.build(noun, gender, plural, other, kind=f"noun with {other}")
         adjective = None
@@ -451,9 +457,10 @@ _PARENTS: tuple[tuple[str, str, Gender, str], ...] = (
     ("papa", "Dad", "m", "il"),
 )
 _OTHERS = {
-    "le": ("le-même", "l'autre", "le-premier", "le-dernier", "le-prochain", "le-seul"),
+    "le": ("le-même", "l'autre", "le-premier", "le-dernier"),
     "un": ("autre",),
 }
+_WORN_BY: dict[str, Gender] = {"womenswear": "f", "menswear": "m"}
 # Nobody shares these: no notre mari, leur femme.
 _SHARED = frozenset(("notre", "leur", "votre"))
 _SPOUSES = frozenset(("mari", "femme", "fiancé", "petit_ami", "petite_amie", "copain", "copine"))
@@ -471,7 +478,7 @@ _NO_ADJECTIVE = frozenset(("gen", "chaque"))
 def _owns_clearly(owner: NounPhrase) -> bool:
     """Whether his, her or their is clear: not of a family, of everyone, of a made-up name."""
     made_up = owner.kind == "name" and not owner.words
-    return not (made_up or owner.kind == "everyone" or "group" in owner.classes)
+    return not (made_up or owner.kind in ("everyone", "pair") or "group" in owner.classes)
 
 
 def address_of(text: str) -> bool | None:

@@ -11,6 +11,8 @@ from transformer.text.phrasebook.words import NounPhrase
 
 # What stands before a clause, with the adjuncts (by kind and name) or complements that it asks for.
 _WHERE = frozenset(("at", "to", "chez", "live", "to y", "place"))
+# One does not ask why somebody has just done something.
+_NO_WHY = ("venir de pres", "être en train de pres")
 _WHEN = frozenset(
     ("past", "past_clock", "past_long", "past_week", "future", "future_clock", "future_long")
 ) | {"future_week", "date", "year", "weekday"}
@@ -51,6 +53,9 @@ class Questions:
             return None
         why = clause.negation in ("", "pas") and "weather" not in clause.use.tags
         why = why and not (clause.use.aspect == "state" and clause.tense == "fut")
+        plain = {"age", "price", "clock", "profession"}
+        why = why and not plain.intersection(part.kind for part in clause.complements)
+        why = why and not (clause.modal is not None and clause.modal.key in _NO_WHY)
         found = [Asked("pourquoi", "why", clause)] if why else []
         for part in (*clause.complements, *clause.adjuncts):
             question = self._question_for(part, clause)

@@ -72,6 +72,8 @@ class Sentences:
         key = ("tu", "tu", "vous", "nous")[int(rng.random() * 4)]
         subject = self.speaker.phrases.pronoun(rng, key)
         clause = self.speaker.clauses.willed(rng, subject)
+        if key == "nous" and clause is not None and clause.use.verb.infinitive == "venir":
+            return None
         if clause is None or any(part.clitic in ("me", "te") for part in _own(clause)):
             return None
         if rng.random() < 0.2:
