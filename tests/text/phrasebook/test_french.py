@@ -32,6 +32,7 @@ def to_whom(somebody: NounPhrase) -> Part:
         ("à °le bar et à °les toilettes", "Au bar et aux toilettes"),
         ("à °le hôtel", "À l'hôtel"),
         ("jusque à °le palais", "Jusqu'au palais"),
+        ("le sac de des amis", "Le sac d'amis"),
         # The pronoun does not contract.
         ("content de le voir", "Content de le voir"),
         ("si il vient et si elle part", "S'il vient et si elle part"),

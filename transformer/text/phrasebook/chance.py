@@ -1,7 +1,7 @@
 """Draw by chance: weighted things, made-up names of persons and towns, hours."""
 
 from bisect import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import accumulate
 from random import Random
 from typing import Generic, TypeVar
@@ -39,22 +39,29 @@ def pick(rng: Random, items: Sequence[T]) -> T:
     return items[int(rng.random() * len(items))]
 
 
-def made_up_word(rng: Random) -> str:
-    """A name that no one has: pronounceable, capitalised."""
-    syllables = 1 + int(rng.random() * 3.6)
-    parts = [
-        pick(rng, _ONSETS) + pick(rng, _VOWELS) + (pick(rng, _CODAS) if rng.random() < 0.7 else "")
-        for _ in range(syllables)
-    ]
-    return "".join(parts).capitalize()
+def made_up_word(rng: Random, taken: Container[str]) -> str:
+    """A name that no one has: pronounceable, capitalised, none of the words `taken`.
+
+    A `*` stands before h and y, as before all words before which nothing elides.
+    """
+    word = ""
+    while len(word) < 2 or word in taken:
+        syllables = 1 + int(rng.random() * 3.6)
+        word = "".join(_syllable(rng) for _ in range(syllables))
+    return ("*" if word[0] in "hy" else "") + word.capitalize()
 
 
-def made_up_city(rng: Random) -> Phrase:
-    """A town that is on no map: à Tombouctou."""
-    name = made_up_word(rng)
+def _syllable(rng: Random) -> str:
+    coda = pick(rng, _CODAS) if rng.random() < 0.7 else ""
+    return pick(rng, _ONSETS) + pick(rng, _VOWELS) + coda
+
+
+def made_up_city(rng: Random, taken: Container[str]) -> Phrase:
+    """A town that is on no map: à Tombouctou; its name is none of the words `taken`."""
+    name = made_up_word(rng, taken)
     return Phrase(
         name,
-        {"": f"à *{name}", "from": f"de *{name}", "name": name},
+        {"": f"à {name}", "from": f"de {name}", "name": name},
         {"": f"in {name}", "to": f"to {name}", "from": f"from {name}", "name": name},
     )
 

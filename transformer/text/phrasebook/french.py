@@ -56,7 +56,7 @@ _LOOSE = re.compile(r" (?=[,.])")
 
 def finish(text: str) -> str:
     """Elide, contract, drop marks and extra spaces, and begin with a capital."""
-    text = _SPACES.sub(" ", text).strip()
+    text = _SPACES.sub(" ", text).strip().replace(" de des ", " de ")
     text = _ELISION.sub(lambda match: match[1][:-1] + "'", text)
     text = _SI.sub(lambda match: match[0][0] + "'", text)
     text = _CONTRACTION.sub(_contract, text)

@@ -1,7 +1,9 @@
 """Load the phrasebook's words from its tables."""
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import get_args
 
@@ -45,6 +47,9 @@ TAGS = (
 # Complements that are no nouns: written @kind, or @kind:class,class.
 COMPLEMENTS = ("to", "at", "from", "live", "adjective", "profession", "age", "price", "clock")
 RECIPIENTS = ("à", "pour", "de")
+# Words of the code and the rules that stand in no table.
+_FUNCTION_WORDS = frozenset(("ce", "en", "et", "mais", "ne", "ni", "ou", "par", "pas", "plus"))
+_FUNCTION_WORDS |= {"que", "quoi", "sans", "se", "si", "sur", "y"}
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,25 @@ class Lexicon:
     uses: tuple[VerbUse, ...]
     modals: tuple[Modal, ...]
     phrases: dict[str, tuple[Phrase, ...]]  # by class
+
+    @cached_property
+    def french_words(self) -> frozenset[str]:
+        """Every French word in all its forms, lower-cased: what no made-up name may be."""
+        texts = [form for noun in self.nouns for pair in noun.forms.values() for form in pair]
+        for one in self.adjectives:
+            texts += [
+                one.agree(gender, plural) for gender in ("m", "f") for plural in (False, True)
+            ]
+        for verb in self.verbs.values():
+            texts += [verb.infinitive, verb.participle, verb.gerund, *verb.imperative]
+            texts += [form for forms in verb.forms.values() for form in forms]
+        for code in self.determiners.values():
+            texts += [code.masculine, code.masculine_vowel, code.feminine, code.plural]
+        for pronoun in self.pronouns.values():
+            texts += [pronoun.subject, pronoun.direct, pronoun.indirect, pronoun.stressed]
+        texts += [phrase.fr[""] for group in self.phrases.values() for phrase in group]
+        words = re.findall(r"\w+", " ".join(texts).lower())
+        return frozenset(words).union(_FUNCTION_WORDS)
 
     def noun_choice(self, place: Place, words: Iterable[str]) -> NounChoice:
         """Parse `class[,class] number determiner[,determiner]`.

@@ -116,7 +116,7 @@ class NounPhrases:
             person = self.pronouns[key]
             return NounPhrase(fr, en, of, False, 2, 2, person, "name", words=(fr,), classes=_PERSON)
         if rng.random() < _MADE_UP_NAME:
-            text = made_up_word(rng)
+            text = made_up_word(rng, self._lexicon.french_words)
             of = gender or ("m" if rng.random() < 0.5 else "f")
             words: tuple[str, ...] = ()
         else:
@@ -124,7 +124,6 @@ class NounPhrases:
             while gender and of != gender:
                 text, of = pick(rng, self._lexicon.names)
             words = (text,)
-        # No elision before a name: what it sounds like isn't known; d'Anne is made by rule.
         pronoun = self.pronouns["il" if of == "m" else "elle"]
         return NounPhrase(
             text, text, of, False, 2, 2, pronoun, "name", words=words, classes=_PERSON

@@ -172,8 +172,10 @@ class _Slots:
         phrases = self._lexicon.phrases[kind]
 
         def phrase(rng: Random) -> Drawn:
-            made_up = kind == "city" and rng.random() < 0.2
-            drawn = made_up_city(rng) if made_up else pick(rng, phrases)
+            if kind == "city" and rng.random() < 0.2:
+                drawn = made_up_city(rng, self._lexicon.french_words)
+            else:
+                drawn = pick(rng, phrases)
             return Drawn(drawn.fr, drawn.en, (drawn.key,))
 
         return phrase
