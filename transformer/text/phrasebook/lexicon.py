@@ -246,7 +246,7 @@ def _load_modals(folder: Path, lexicon: Lexicon) -> Iterable[Modal]:
         verb = lexicon.verb(row.place, infinitive)
         check_known(row.place, "form", row["form"], ("base", "ing"))
         yield Modal(
-            key=f"{row['fr']} {row['tense']}",
+            key=f"{row['fr']} {row['tense']}" + " not" * ("negative" in row.words("tags")),
             verb=verb,
             with_etre=verb.with_etre,
             tail=tail,
