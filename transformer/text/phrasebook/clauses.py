@@ -18,7 +18,7 @@ _TENSES = {
     "state": Weighted({"pres": 66, "imp": 14, "modal": 14, "fut": 4, "cond": 1, "pc": 1}.items()),
     "point": Weighted({"pc": 58, "modal": 30, "fut": 12}.items()),
 }
-_NEGATIONS = Weighted({"": 84, "pas": 11, "jamais": 2, "plus": 1.5, "pas_encore": 1.5}.items())
+_NEGATIONS = Weighted({"": 84, "pas": 11, "jamais": 3, "plus": 1.5, "pas_encore": 1.5}.items())
 
 
 class Clauses:
@@ -153,6 +153,8 @@ class Clauses:
         tense, use, modal = clause.tense, clause.use, clause.modal
         if clause.subject.kind == "everyone" or (modal and "positive" in modal.tags):
             return ""
+        if modal and "negative" in modal.tags:
+            return "pas"
         if negation in ("jamais", "plus") and (modal or tense not in ("pres", "pc", "fut")):
             return "pas"
         if negation == "jamais" and "habit" not in use.tags and tense != "pc":

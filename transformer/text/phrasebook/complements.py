@@ -209,9 +209,9 @@ class Complements:
             degree = pick(rng, self._lexicon.phrases["degree"])
             form, en = f"{degree.fr['']} {form}", f"{degree.en['']} {en}"
             kind = "adjective with degree"
-        elif adjective.has_degrees and chance < 0.33 and clause.modal is None:
+        elif adjective.has_degrees and chance < 0.36 and clause.modal is None:
             return self._comparison(rng, clause, adjective)
-        elif adjective.has_degrees and chance < 0.38 and not clause.negation:
+        elif adjective.has_degrees and chance < 0.41 and not clause.negation:
             return self._most(rng, clause, adjective)
         elif chance > 0.94 and clause.modal is None:
             other = pick(rng, fitting)
