@@ -1,12 +1,16 @@
 """The English of clauses made by hand: tenses, do-support, negation, word order, finishing."""
 
+import re
+from dataclasses import replace
+from typing import get_args
+
 import pytest
 
 from tests.text.phrasebook.conftest import ByHand, direct
 from transformer.text.phrasebook.clause import Clause, Part
 from transformer.text.phrasebook.english import english_tense, finish
 from transformer.text.phrasebook.french import direct_clitic
-from transformer.text.phrasebook.words import NounPhrase
+from transformer.text.phrasebook.words import EnglishTense, NounPhrase
 
 
 def to_whom(somebody: NounPhrase) -> Part:
@@ -79,10 +83,14 @@ def test_not_yet_and_already_are_perfects(by_hand: ByHand) -> None:
     assert by_hand.english(_changed(already, perfect=True)) == "He has already eaten"
 
 
-def test_every_tense_of_a_modal_is_the_rows(by_hand: ByHand) -> None:
-    for modal in by_hand.speaker.lexicon.modals:
-        assert english_tense(Clause(by_hand.pronoun("je"), by_hand.speaker.lexicon.uses[0],
-                                    modal.tense, modal)) == modal.en_tense  # fmt: skip
+@pytest.mark.parametrize("tense", get_args(EnglishTense))
+def test_every_tense_that_a_modal_may_have_is_said(by_hand: ByHand, tense: str) -> None:
+    clause = by_hand.clause("elle", "partir=leave", "", modal="aller pres")
+    assert clause.modal is not None
+    clause.modal = replace(clause.modal, en_tense=tense)
+    assert english_tense(clause) == tense
+    assert re.fullmatch(r"She (\w+ )*(leav(e|es|ing)|left)", by_hand.english(clause))
+    assert re.fullmatch(r"\w+ she (\w+ )*(leav(e|ing)|left)", by_hand.english(clause, asked=True))
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,6 @@ _TENSES: dict[str, Callable[[EnglishVerb, int], tuple[str, str]]] = {
     "pastperf": lambda verb, person: ("had", verb.participle),
     "used": lambda verb, person: ("", f"used to {verb.base}"),
 }
-TENSES = (*_TENSES, *MODALS)
 
 
 def finish(text: str) -> str:

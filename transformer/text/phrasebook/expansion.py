@@ -16,7 +16,7 @@ from random import Random
 
 from transformer.text.phrasebook import english, french
 from transformer.text.phrasebook.chance import Weighted
-from transformer.text.phrasebook.lexicon import Lexicon, load_lexicon
+from transformer.text.phrasebook.lexicon import Lexicon, check_known, load_lexicon
 from transformer.text.phrasebook.rules import Rule, load_rules
 from transformer.text.phrasebook.sentences import Sentences
 from transformer.text.phrasebook.speaker import Said
@@ -128,6 +128,10 @@ def load_grammar(folder: Path) -> Grammar:
     lexicon = load_lexicon(folder)
     sentences = Sentences(lexicon)
     columns = ("weight", "marks", "fr before", "en before", "fr after", "en after")
+    rows = read_table(folder / "wrappers.txt", columns)
+    for row in rows:
+        for mark in row["marks"]:
+            check_known(row.place, "mark", mark, ".?!ors")
     wrappers = [
         (
             Wrapper(
@@ -137,7 +141,7 @@ def load_grammar(folder: Path) -> Grammar:
             ),
             row.number("weight"),
         )
-        for row in read_table(folder / "wrappers.txt", columns)
+        for row in rows
     ]
     idioms = tuple(
         Derivation(row["fr"], row["en"], (), ("idiom",))

@@ -19,7 +19,6 @@ from transformer.text.phrasebook.words import (
     VerbUse,
 )
 
-TENSES = ("pres", "imp", "fut", "cond", "subj", "pc", "pqp")
 NEGATIONS = ("pas", "plus", "jamais", "rien", "personne", "pas_encore", "pas_du_tout")
 IMPERATIVES = {1: 0, 3: 1, 4: 2}  # person -> index of FrenchVerb.imperative
 _REFLEXIVE = ("me", "te", "se", "nous", "vous", "se")

@@ -21,7 +21,9 @@ from transformer.text.phrasebook.words import (
     Adjective,
     Aspect,
     Determiner,
+    EnglishTense,
     EnglishVerb,
+    FrenchTense,
     FrenchVerb,
     Gender,
     Modal,
@@ -47,6 +49,7 @@ TAGS = (
 # Complements that are no nouns: written @kind, or @kind:class,class.
 COMPLEMENTS = ("to", "at", "from", "live", "adjective", "profession", "age", "price", "clock")
 RECIPIENTS = ("à", "pour", "de")
+_MODAL_TAGS = ("any", "future", "past", "habit", "can", "positive", "event", "lasting")
 # Words of the code and the rules that stand in no table.
 _FUNCTION_WORDS = frozenset(("ce", "en", "et", "mais", "ne", "ni", "ou", "par", "pas", "plus"))
 _FUNCTION_WORDS |= {"que", "quoi", "sans", "se", "si", "sur", "y"}
@@ -216,10 +219,11 @@ def load_lexicon(folder: Path) -> Lexicon:
     parents = _load_classes(folder)
     nouns = tuple(_load_nouns(folder, parents))
     names = {name for noun in nouns for name in noun.classes}
+    determiners = _load_determiners(folder)
     lexicon = Lexicon(
         classes=frozenset(parents) | names,
-        determiners=_load_determiners(folder),
-        pronouns=_load_pronouns(folder),
+        determiners=determiners,
+        pronouns=_load_pronouns(folder, determiners),
         names=_load_names(folder),
         nouns=nouns,
         adjectives=tuple(_load_adjectives(folder, frozenset(parents) | names)),
@@ -245,6 +249,10 @@ def _load_modals(folder: Path, lexicon: Lexicon) -> Iterable[Modal]:
         base, _, en_tail = row["en"].partition(" ")
         verb = lexicon.verb(row.place, infinitive)
         check_known(row.place, "form", row["form"], ("base", "ing"))
+        check_known(row.place, "French tense", row["tense"], get_args(FrenchTense))
+        check_known(row.place, "English tense", row["en tense"], get_args(EnglishTense))
+        for tag in row.words("tags"):
+            check_known(row.place, "tag", tag, _MODAL_TAGS)
         yield Modal(
             key=f"{row['fr']} {row['tense']}" + " not" * ("negative" in row.words("tags")),
             verb=verb,
@@ -292,13 +300,15 @@ def _declared_classes(row: Row, known: Collection[str]) -> frozenset[str]:
 def _load_determiners(folder: Path) -> dict[str, Determiner]:
     columns = ("code", "m", "m vowel", "f", "f vowel", "plural")
     english = ("en singular", "en plural", "en mass", "negated", "asked", "usual")
-    return {
-        row["code"]: Determiner(*(row.cells[name.rstrip("?")] for name in columns + english))
-        for row in read_table(folder / "determiners.txt", columns + english)
-    }
+    rows = read_table(folder / "determiners.txt", columns + english)
+    codes = [row["code"] for row in rows]
+    for row in rows:
+        for column in ("negated", "asked", "usual"):
+            check_known(row.place, "determiner", row[column], codes)
+    return {row["code"]: Determiner(*row.cells.values()) for row in rows}
 
 
-def _load_pronouns(folder: Path) -> dict[str, Pronoun]:
+def _load_pronouns(folder: Path, determiners: Collection[str]) -> dict[str, Pronoun]:
     columns = ("key", "fr", "gender", "plural", "person", "direct", "indirect", "stressed")
     english = ("en", "en person", "en object", "en reflexive", "possessive", "weight")
     genders: dict[str, Gender | None] = {"m": "m", "f": "f", "mf": None}
@@ -307,6 +317,9 @@ def _load_pronouns(folder: Path) -> dict[str, Pronoun]:
     for row in read_table(folder / "pronouns.txt", columns + english):
         check_known(row.place, "gender", row["gender"], genders)
         check_known(row.place, "number", row["plural"], plurals)
+        check_known(row.place, "person", row["person"], "012345")
+        check_known(row.place, "person", row["en person"], "012345")
+        check_known(row.place, "determiner", row["possessive"], determiners)
         pronouns[row["key"]] = Pronoun(
             key=row["key"],
             subject=row["fr"],
@@ -321,7 +334,7 @@ def _load_pronouns(folder: Path) -> dict[str, Pronoun]:
             en_object=row["en object"],
             en_reflexive=row["en reflexive"],
             possessive=row["possessive"],
-            weight=int(row["weight"]),
+            weight=int(row.number("weight")),
         )
     return pronouns
 
@@ -436,6 +449,8 @@ def _load_french_verbs(folder: Path) -> dict[str, FrenchVerb]:
         present, subjunctive = row.words("present"), row.words("subjunctive")
         if len(present) != 6 or len(subjunctive) not in (0, 6):
             raise row.place.error("the present (and the subjunctive, if given) must have 6 forms")
+        if len(row.words("imperative")) not in (0, 3):
+            raise row.place.error("the imperative, if given, must have 3 forms: tu, nous, vous")
         hard, _, soft = row["imparfait"].replace("-", "").partition("/")
         models[row["ending"]] = Model(
             ending=row["ending"],

@@ -19,6 +19,20 @@ from transformer.text.phrasebook.tables import Place, Row, read_table
 from transformer.text.phrasebook.words import NounPhrase
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
+# The ways in which a slot is said, where it has them; else it is said plainly.
+_VIEWS = (
+    "",
+    "to",
+    "from",
+    "name",
+    "genitive",
+    "bare",
+    "asked",
+    "negated",
+    "quel",
+    "gerund",
+    "mine",
+)
 _MARK = re.compile(r" ?([.?!])$")
 
 
@@ -120,6 +134,7 @@ def _side(
         label, colon, spec = piece.partition(":")
         spec, _, view = (spec if colon else label).partition(".")
         label = label if colon else spec
+        check_known(place, "view", view, _VIEWS)
         if label not in draws:
             draws[label], specs[label] = slots.make(place, spec), spec
         elif colon and specs[label] != spec:
@@ -166,7 +181,7 @@ class _Slots:
             check_known(place, "gender", gender, ("", "m", "f"))
             return lambda rng: _drawn(self._phrases.name(rng, gender or None))  # type: ignore
         made = getattr(self, f"_{kind}", None)
-        if made is not None:
+        if callable(made):
             return lambda rng: made(rng)
         check_known(place, "kind of slot or class of phrases", kind, self._lexicon.phrases)
         phrases = self._lexicon.phrases[kind]

@@ -6,6 +6,12 @@ from typing import Literal
 Gender = Literal["m", "f"]
 # How English says a positive present: I know, I am eating, or not at all (to find, to fall).
 Aspect = Literal["state", "event", "point"]
+# The tenses that each language says; english.py tells how.
+FrenchTense = Literal["pres", "imp", "fut", "cond", "subj", "pc", "pqp"]
+EnglishTense = Literal[
+    "simple", "past", "prog", "pastprog", "going", "perf", "just", "perfprog", "pastperf", "used",
+    "will", "would", "can", "could", "must", "should", "might",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
