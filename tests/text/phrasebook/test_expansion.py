@@ -301,8 +301,6 @@ def test_however_it_ends_no_process_is_left(tmp_path: Path, how: signal.Signals 
         time.sleep(0.05)
         waited += 0.05
     assert not any(map(_is_running, children))
-    if how == signal.SIGINT:
-        assert printed.count("Traceback") == 1  # the parent's alone
     if how == "a worker":
         assert re.search("BrokenProcessPool", printed)
 
