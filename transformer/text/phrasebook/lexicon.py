@@ -49,7 +49,7 @@ TAGS = (
 # Complements that are no nouns: written @kind, or @kind:class,class.
 COMPLEMENTS = ("to", "at", "from", "live", "adjective", "profession", "age", "price", "clock")
 RECIPIENTS = ("à", "pour", "de")
-_MODAL_TAGS = ("any", "future", "past", "habit", "can", "positive", "event", "lasting")
+_MODAL_TAGS = ("any", "future", "past", "habit", "can", "positive", "negative", "event", "lasting")
 # Words of the code and the rules that stand in no table.
 _FUNCTION_WORDS = frozenset(("ce", "en", "et", "mais", "ne", "ni", "ou", "par", "pas", "plus"))
 _FUNCTION_WORDS |= {"que", "quoi", "sans", "se", "si", "sur", "y"}
