@@ -118,7 +118,7 @@ def test_a_missing_file_is_named(folder: Path, name: str) -> None:
         load_grammar(folder)
 
 
-@pytest.mark.parametrize("name", TABLES.split())
+@pytest.mark.parametrize("name", ["names", "verbs_en", "verbs", "rules"])
 def test_a_missing_column_is_named(folder: Path, name: str) -> None:
     path = folder / f"{name}.txt"
     lines = path.read_text(encoding="utf-8").splitlines()
