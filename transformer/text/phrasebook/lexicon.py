@@ -254,7 +254,7 @@ def _load_modals(folder: Path, lexicon: Lexicon) -> Iterable[Modal]:
         for tag in row.words("tags"):
             check_known(row.place, "tag", tag, MODAL_TAGS)
         yield Modal(
-            key=f"{row['fr']} {row['tense']}",
+            key=f"{row['fr']} {row['tense']}" + " not" * ("negative" in row.words("tags")),
             verb=verb,
             with_etre=verb.with_etre,
             tail=tail,
