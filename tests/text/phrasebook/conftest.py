@@ -91,10 +91,10 @@ class ByHand:
         negation: str = "",
         adverb: tuple[str, str] | None = None,
     ) -> Clause:
-        """`verb` is French=English, `modal` the key of a row of modals.txt."""
+        """`verb` is French=English, `modal` the key of the first such row of modals.txt."""
         fr, en = verb.split("=")
         use = self.speaker.lexicon.verb_use(Place("by hand", 1), fr, en, tags, "")
-        modals = {one.key: one for one in self.speaker.lexicon.modals}
+        modals = {one.key: one for one in reversed(self.speaker.lexicon.modals)}
         return Clause(
             self.pronoun(subject) if isinstance(subject, str) else subject,
             use,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.text.phrasebook.conftest import FOLDER
 from transformer.text.phrasebook.expansion import Grammar
-from transformer.text.phrasebook.lexicon import COMPLEMENTS, TAGS
+from transformer.text.phrasebook.lexicon import COMPLEMENTS, MODAL_TAGS, TAGS
 from transformer.text.phrasebook.words import Derivation
 
 
@@ -58,7 +58,7 @@ def test_readme_names_every_file_and_tag() -> None:
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
     for path in Path(FOLDER).glob("*.txt"):
         assert f"`{path.name}`" in text, path.name
-    for tag in TAGS:
+    for tag in (*TAGS, *MODAL_TAGS):
         assert re.search(rf"`{tag}`", text), tag
     for kind in COMPLEMENTS:
         assert f"`@{kind}`" in text, kind

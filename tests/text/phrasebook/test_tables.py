@@ -44,9 +44,7 @@ def _append(path: Path, line: str) -> int:
         ("verbs_en.txt", "go", "1 cells where the header has 4 columns"),
         ("verbs.txt", "choir | fall | event", "unknown French verb 'choir'; add it to"),
         ("verbs.txt", "rire | laugh | home", "must name exactly one of"),
-        ("verbs.txt", "rire | laugh | event state", "must name exactly one of"),
         ("verbs.txt", "rire | laugh | event often", "unknown tag 'often'"),
-        ("verbs.txt", "rire | laugh | event who=folk", "unknown tag 'who'"),
         ("verbs.txt", "rire | laugh | event by=clowns", "unknown class 'clowns'"),
         ("verbs.txt", "rire | laugh | event weight=much", "weight 'much' is not a number"),
         ("verbs.txt", "lire | read | event | text sg", "must be three words"),
@@ -73,13 +71,10 @@ def _append(path: Path, line: str) -> int:
         ("rules.txt", "1 | {n:name}. | {n.genitve}.", "unknown view 'genitve'"),
         ("rules.txt", "1 | {lexicon}. | {lexicon}.", "unknown kind of slot"),
         ("phrases.txt", "past | hier", "2 cells where the header has 3 columns"),
-        ("reporting.txt", "think | je crois", "2 cells where the header has 3 columns"),
         ("places.txt", "out_place | au bois", "2 cells where the header has 6 columns"),
         ("wrappers.txt", "often | . | Oui, | Yes, | |", "weight 'often' is not a number"),
-        ("wrappers.txt", "1 | . | Oui, | Yes,", "4 cells where the header has 6 columns"),
         ("idioms.txt", "Bonjour.", "1 cells where the header has 2 columns"),
         ("rules.txt", "1 | {x:thing}. | {x}.", "unknown kind of slot or class of phrases 'thing'"),
-        ("rules.txt", "1 | {n:noun text sg}. | {n}.", "must be three words"),
         ("rules.txt", "1 | {a:adjective}. | {a}.", "no adjective is of class"),
         ("rules.txt", "1 | {v:infinitive moi}. | {v}.", "unknown pronoun 'moi'"),
         ("rules.txt", "1 | {n:name x}. | {n}.", "unknown gender 'x'"),
@@ -90,7 +85,6 @@ def _append(path: Path, line: str) -> int:
         ("rules.txt", "1 | oui. | yes!", "both sides must end with the same mark"),
         ("rules.txt", "1 | oui. | yes. | gold", "unknown flag 'gold'"),
         ("rules.txt", "much | oui. | yes.", "weight 'much' is not a number"),
-        ("rules.txt", "oui. | yes.", "2 cells where the header has 4 columns"),
     ],
 )
 def test_a_malformed_line_is_named(folder: Path, file: str, line: str, message: str) -> None:
@@ -118,7 +112,7 @@ def test_a_missing_file_is_named(folder: Path, name: str) -> None:
         load_grammar(folder)
 
 
-@pytest.mark.parametrize("name", TABLES.split())
+@pytest.mark.parametrize("name", ["names", "verbs_en", "verbs", "rules"])
 def test_a_missing_column_is_named(folder: Path, name: str) -> None:
     path = folder / f"{name}.txt"
     lines = path.read_text(encoding="utf-8").splitlines()

@@ -347,8 +347,12 @@ def expand(folder: Path, num_pairs: int, seed: int) -> dict[str, list[tuple[str,
         for name, pairs in derive(folder, num_pairs, seed).items()
     }
     train, idioms = parts["train"], load_idioms(folder)
+    unmarked: dict[str, str] = {}
+    for fr, en in idioms:
+        # "Ça va ?" and "Ça va." are one without their marks: what it means then is the first's.
+        unmarked.setdefault(_unmarked(fr), en)
     for number in range(round(len(train) * IDIOM_SHARE / max(1, len(idioms)))):
-        train += [(_unmarked(fr) if number % 2 == 0 else fr, en) for fr, en in idioms]
+        train += unmarked.items() if number % 2 == 0 else idioms
     Random(f"{seed}:idioms").shuffle(train)
     return parts
 

@@ -49,7 +49,7 @@ TAGS = (
 # Complements that are no nouns: written @kind, or @kind:class,class.
 COMPLEMENTS = ("to", "at", "from", "live", "adjective", "profession", "age", "price", "clock")
 RECIPIENTS = ("à", "pour", "de")
-_MODAL_TAGS = ("any", "future", "past", "habit", "can", "positive", "negative", "event", "lasting")
+MODAL_TAGS = ("any", "future", "past", "habit", "can", "positive", "negative", "event", "lasting")
 # Words of the code and the rules that stand in no table.
 _FUNCTION_WORDS = frozenset(("ce", "en", "et", "mais", "ne", "ni", "ou", "par", "pas", "plus"))
 _FUNCTION_WORDS |= {"que", "quoi", "sans", "se", "si", "sur", "y"}
@@ -252,7 +252,7 @@ def _load_modals(folder: Path, lexicon: Lexicon) -> Iterable[Modal]:
         check_known(row.place, "French tense", row["tense"], get_args(FrenchTense))
         check_known(row.place, "English tense", row["en tense"], get_args(EnglishTense))
         for tag in row.words("tags"):
-            check_known(row.place, "tag", tag, _MODAL_TAGS)
+            check_known(row.place, "tag", tag, MODAL_TAGS)
         yield Modal(
             key=f"{row['fr']} {row['tense']}" + " not" * ("negative" in row.words("tags")),
             verb=verb,
