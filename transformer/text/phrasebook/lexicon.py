@@ -36,7 +36,7 @@ from transformer.text.phrasebook.words import (
 )
 
 # A beginner's first words are drawn so many times as often as others of their class.
-CORE_WEIGHT = 6
+CORE_WEIGHT, CORE_VERB_WEIGHT = 8, 4
 NUMBERS = ("sg", "pl", "one", "any", "mass", "all")
 # What a verb may do and be joined to; see data/phrasebook/README.md.
 TAGS = (
@@ -44,7 +44,7 @@ TAGS = (
     *("unwilled", "nocan", "big", "past", "lasting", "habit", "daily", "with"),
     *("home", "kitchen", "out", "town", "work", "trip"),
     *("fast", "well", "much", "carefully", "avoir", "noagree"),
-    *("to", "stressed", "weather", "sky", "goes"),
+    *("to", "stressed", "core", "weather", "sky", "goes"),
 )
 # Complements that are no nouns: written @kind, or @kind:class,class.
 COMPLEMENTS = ("to", "at", "from", "live", "adjective", "profession", "age", "price", "clock")
@@ -160,7 +160,7 @@ class Lexicon:
             tags=frozenset(flags),
             subjects=self.nouns_of(place, (by or also).split(",")) if by or also else (),
             also_persons=not by and "weather" not in flags,
-            weight=place.number("weight", weight),
+            weight=place.number("weight", weight) * (CORE_VERB_WEIGHT if "core" in flags else 1),
             objects=tuple(
                 self._object(place, part.strip()) for part in objects.split(";") if part.strip()
             ),
