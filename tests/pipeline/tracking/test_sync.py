@@ -137,7 +137,7 @@ def test_results_that_came_back_replace_the_figures(synced):
         (lambda: Path("reports/train.json").unlink(), "reports/train.json is missing"),
         (
             lambda: Path("params.yaml").write_text(
-                Path("params.yaml").read_text().replace("max_epochs: 8", "max_epochs: 9")
+                Path("params.yaml").read_text().replace("max_epochs: 1", "max_epochs: 9")
             ),
             "params.yaml has another train than dvc.lock",
         ),
