@@ -18,7 +18,7 @@ TINY: dict[str, object] = {
     "model.num_heads": 2,
     "model.num_encoder_layers": 1,
     "model.num_decoder_layers": 1,
-    "train.max_epochs": 2,
+    "train.max_epochs": 6,
     "train.schedule.warmup_steps": 10,
     "search.beam_size": 2,
     "evaluate.num_bootstrap": 40,

@@ -113,7 +113,7 @@ def test_other_params_at_home_are_refused(clone, box):
     refused = clone.pipeline("adopt", str(box), check=False)
     assert refused.returncode == 1
     assert "params.yaml: train.seed is 5 here, 1 there" in refused.stderr
-    assert "params.yaml: train.max_epochs is 2 here, 1 there" in refused.stderr
+    assert "params.yaml: train.max_epochs is 6 here, 1 there" in refused.stderr
     assert clone.read("dvc.lock") == lock
 
 

@@ -20,9 +20,10 @@ def pretrained(project):
 
 @pytest.mark.slow
 def test_killed_and_stopped_it_ends_as_if_it_ran_through(make_project, make_pretrain):
-    train = {"batch_tokens": 256, "max_steps": 300, "log_every_steps": 1, "num_threads": 1}
+    train = {"batch_tokens": 256, "max_epochs": 100, "max_steps": 300, "num_threads": 1}
     train |= {
         "device": "cpu",
+        "log_every_steps": 1,
         "save_every_seconds": 0.1,
         "schedule": {"kind": "constant", "warmup_steps": 20},
     }
