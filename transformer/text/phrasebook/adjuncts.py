@@ -15,7 +15,7 @@ _PLACES = ("home", "kitchen", "out", "town", "work", "trip")
 # How adjuncts follow each other.
 _ORDER = ("manner", "means", "company", "place", "purpose", "duration", "time")
 _MANNERS = ("fast", "well", "much", "carefully")
-_NUM_ADJUNCTS = Weighted({0: 50, 1: 37, 2: 13}.items())
+_NUM_ADJUNCTS = Weighted({0: 55, 1: 36, 2: 9}.items())
 
 
 class Adjuncts:

@@ -46,7 +46,7 @@ def made_up_word(rng: Random, taken: Container[str]) -> str:
     """
     word = ""
     while len(word) < 2 or word in taken:
-        syllables = 1 + int(rng.random() * 3.6)
+        syllables = 1 + int(rng.random() * 3)
         word = "".join(_syllable(rng) for _ in range(syllables))
     return ("*" if word[0] in "hy" else "") + word.capitalize()
 

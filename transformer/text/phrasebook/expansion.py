@@ -33,7 +33,7 @@ _MIN_RESERVED_STRUCTURES = 5
 # Fixed sentences are repeated, with and without their mark, up to this share of the pairs.
 IDIOM_SHARE = 0.11
 # How often a sentence is of rules.txt, is wrapped (Bonjour, ...), or is two sentences.
-_RULES, _WRAPPED, _TWO = 0.17, 0.12, 0.002
+_RULES, _WRAPPED, _TWO = 0.23, 0.11, 0.002
 # Structures of what may be asked with a please.
 _REQUESTS = frozenset(("modal pouvoir cond", "modal vouloir cond", "request"))
 # What is a greeting already takes no other one.

@@ -23,7 +23,7 @@ _ADJECTIVE_OF_PERSON, _NAMED = 0.04, 0.07
 # How often le is said in another way: the same, the other, the first.
 _OTHER_DETERMINER = 0.035
 _ADJECTIVE, _OWNER, _NUMBER, _QUANTITY, _SUPERLATIVE = 0.14, 0.06, 0.05, 0.05, 0.08
-_MADE_UP_NAME = 0.4
+_MADE_UP_NAME = 0.28
 _QUANTITIES = (
     ("beaucoup de", "a lot of", "a lot of"),
     ("trop de", "too many", "too much"),

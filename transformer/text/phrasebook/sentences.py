@@ -27,9 +27,9 @@ class Sentences:
             (self.order, 5),
             (presenting.it_is, 7),
             (presenting.there_is, 5),
-            (joined.two_clauses, 9),
-            (joined.reported, 5),
-            (joined.relative, 2),
+            (joined.two_clauses, 6),
+            (joined.reported, 3),
+            (joined.relative, 1.5),
             (presenting.fragment, 3),
         ]
         self.kinds = Weighted(kinds)
