@@ -30,7 +30,7 @@ def test_one_command_runs_all_stages_and_the_translator_answers(trained):
     passed = json.loads(trained.read("reports/export.json"))["int8_passed"]
     assert "xyzzystan" in other["unknown_words"]
     assert "il" not in other["unknown_words"]
-    assert "warning: sentence 2: not in the training text: 'xyzzystan'" in done.stderr
+    assert re.search("warning: sentence 2: not in the training text: .*'xyzzystan'", done.stderr)
     assert answer["precision"] == ("int8" if passed else "float32")
 
 
@@ -69,7 +69,7 @@ def test_all_stages_of_a_model_share_one_mlflow_run(trained):
     assert newest.data.metrics["test.bleu"] == bleu
     assert {"train_loss", "valid_loss"} <= newest.data.metrics.keys()
     history = client.get_metric_history(newest.info.run_id, "valid_loss")
-    assert len(history) == 2
+    assert len(history) == 6
     folders = {file.path for file in client.list_artifacts(newest.info.run_id)}
     assert folders >= {"attention", "curves", "data", "evaluate", "export"}
     (version,) = client.search_model_versions()  # forced again, the same translator came out
