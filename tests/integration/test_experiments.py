@@ -1,9 +1,12 @@
 """Experiments of a tiny pipeline: compared, foretold, drawn, swept."""
 
 import json
+import shutil
 import socket
 
 import pytest
+
+from tests.integration.conftest import ROOT
 
 pytestmark = pytest.mark.slow
 FASTER = "train.learning_rate=0.02"
@@ -138,9 +141,14 @@ def test_affected_agrees_with_dvc(tried, params, line, change):
 
 
 def test_metrics_fit_a_screen(tried):
+    # The default run's: a tiny model's TER and perplexity have more digits.
+    metrics = tried.folder / "reports" / "metrics"
+    before = {path: path.read_bytes() for path in metrics.iterdir()}
+    shutil.copytree(ROOT / "reports" / "metrics", metrics, dirs_exist_ok=True)
     lines = tried.dvc("metrics", "show").stdout.split("\n")
-    # A tiny model's TER and perplexity have a digit or two more than a real one's.
-    assert max(len(line.rstrip()) for line in lines) <= 126
+    for path, text in before.items():
+        path.write_bytes(text)
+    assert max(len(line.rstrip()) for line in lines) <= 120
 
 
 def test_curves_are_drawn_over_each_other_to_the_same_bytes(tried):

@@ -44,7 +44,6 @@ class Clause:
     modal: Modal | None = None
     negation: str = ""  # a key of french.NEGATIONS
     adverb: Phrase | None = None  # between subject and verb in English, after the verb in French
-    degree: Phrase | None = None
     complements: list[Part] = field(default_factory=list)
     adjuncts: list[Part] = field(default_factory=list)
     # An adjunct or a pronoun makes the English present simple (habit) or perfect (since).

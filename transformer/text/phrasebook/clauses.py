@@ -108,7 +108,7 @@ class Clauses:
         clause = Clause(who, use, tense)
         clause.negation = "pas" if rng.random() < 0.12 else ""
         if use.objects:
-            adjective = pick(rng, self._complements.with_class("mood"))
+            adjective = pick(rng, self._phrases.adjectives(frozenset(("mood",))))
             form = adjective.agree(who.gender, who.plural)
             clause.complements.append(Part("adjective", form, adjective.en, words=(adjective.key,)))
         return clause

@@ -24,7 +24,6 @@ class Complements:
     def __init__(self, lexicon: Lexicon, phrases: NounPhrases) -> None:
         self._lexicon = lexicon
         self._phrases = phrases
-        self._adjectives: dict[tuple[str, ...], tuple[Adjective, ...]] = {}
         self._professions = phrases.nouns("profession")
         with_persons = {
             use.verb.infinitive
@@ -85,18 +84,9 @@ class Complements:
         direct = clause.complements[0]
         if preposition == "à" and rng.random() < 0.5:
             somebody = self.other(rng, clause.subject)
-            if somebody is None or (direct.clitic in ("en",)):
+            if somebody is None or direct.clitic == "en":
                 return False
             pronoun = somebody.pronoun
-            if direct.clitic and pronoun.indirect not in (
-                "lui",
-                "leur",
-                "me",
-                "te",
-                "nous",
-                "vous",
-            ):
-                return False
             clause.complements.append(
                 Part("recipient", en=pronoun.en_object, phrase=somebody, clitic=pronoun.indirect)
             )
@@ -159,9 +149,6 @@ class Complements:
         place = self._place(rng, choice)
         return Part("at", place.fr[""], place.en[""], words=(place.key,))
 
-    def _complement_live(self, rng: Random, clause: Clause, choice: ObjectChoice) -> Part | None:
-        return self._complement_at(rng, clause, choice)
-
     def at_persons(self, rng: Random, clause: Clause, word: str) -> Part:
         """`chez ma tante`, at my aunt's; `chez moi`, at home."""
         if rng.random() < 0.3:
@@ -193,11 +180,11 @@ class Complements:
         subject = clause.subject
         if "person" in subject.classes:
             classes = choice.classes or ("mood", "mood", "character", "looks", "status")
-            fitting = self.with_class(pick(rng, classes))
+            fitting = self._phrases.adjectives(frozenset((pick(rng, classes),)))
             if clause.use.verb.infinitive != "être":  # to seem, to feel
                 fitting = tuple(one for one in fitting if one.has_degrees)
         else:
-            fitting = self.with_class(*sorted(subject.classes))
+            fitting = self._phrases.adjectives(subject.classes)
         if not fitting:
             return None
         adjective = pick(rng, fitting)
@@ -269,19 +256,6 @@ class Complements:
             f"comparison {word}", f"{form} que {fr_other}", f"{en} {en_other}",
             words=(adjective.key, *words),
         )  # fmt: skip
-
-    def with_class(self, *classes: str) -> tuple[Adjective, ...]:
-        """The adjectives of some classes, core ones several times."""
-        found = self._adjectives.get(classes)
-        if found is None:
-            found = tuple(
-                adjective
-                for adjective in self._lexicon.adjectives
-                if not adjective.classes.isdisjoint(classes)
-                for _ in range(adjective.weight)
-            )
-            self._adjectives[classes] = found
-        return found
 
     def _complement_profession(
         self, rng: Random, clause: Clause, choice: ObjectChoice

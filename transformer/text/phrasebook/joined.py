@@ -79,16 +79,9 @@ class Joined:
         if way not in ("because", "so") and not _is_action(second):
             return None
         if way in ("inf", "gerund"):
-            fr, en = (
-                self._speaker.in_french.infinitive(second),
-                self._speaker.in_english.base(second),
-            )
-            if way == "gerund":
-                en = self._speaker.in_english.gerund(second)
-            fr, en = (
-                f"{self._speaker.french(first)} {fr_word} {fr}",
-                f"{self._speaker.english(first)} {en_word} {en}",
-            )
+            say = self._speaker.base if way == "inf" else self._speaker.gerund
+            fr = f"{self._speaker.french(first)} {fr_word} {self._speaker.infinitive(second)}"
+            en = f"{self._speaker.english(first)} {en_word} {say(second)}"
         elif way == "so":
             fr = f"{self._speaker.french(second)}{fr_word} {self._speaker.french(first)}"
             en = f"{self._speaker.english(second)}{en_word} {self._speaker.english(first)}"
@@ -199,8 +192,7 @@ class Joined:
             if noun is None or noun.mass or noun.en_pair or phrase.plural:
                 return None
             head = self._speaker.phrases.build(noun, phrase.gender, False, "le")
-            rest = clause.without(direct)
-            rest = agreeing(rest, head)
+            rest = agreeing(clause.without(direct), head)
             fr = f"{start[0]} {head.fr} que {self._speaker.french(rest)}"
             en = f"{start[1]} {head.en} that {self._speaker.english(rest)}"
             mark = "?" if start[1].startswith("where") else "."

@@ -47,7 +47,7 @@ TAGS = (
     *("to", "stressed", "core", "weather", "sky", "goes"),
 )
 # Complements that are no nouns: written @kind, or @kind:class,class.
-COMPLEMENTS = ("to", "at", "from", "live", "adjective", "profession", "age", "price", "clock")
+COMPLEMENTS = ("to", "at", "from", "adjective", "profession", "age", "price", "clock")
 RECIPIENTS = ("à", "pour", "de")
 MODAL_TAGS = ("any", "future", "past", "habit", "can", "positive", "negative", "event", "lasting")
 # Words of the code and the rules that stand in no table.

@@ -181,9 +181,8 @@ class NounPhrases:
             second = self.name(rng)
         return self.together(first, second)
 
-    def together(self, first: NounPhrase, second: NounPhrase, word: str = "et") -> NounPhrase:
-        """Two noun phrases joined by et or ou; with a pronoun, in its stressed form."""
-        joined, nor = ("and", "ni") if word == "et" else ("or", word)
+    def together(self, first: NounPhrase, second: NounPhrase) -> NounPhrase:
+        """Two noun phrases joined by et; with a pronoun, in its stressed form."""
         with_me = second.kind == "pronoun"
         fr = second.pronoun.stressed if with_me else second.fr
         en = second.pronoun.en_subject if with_me else second.en
@@ -191,18 +190,18 @@ class NounPhrases:
         gender: Gender = "f" if first.gender == second.gender == "f" else "m"
         pronoun = self.pronouns["nous" if with_me else "elles" if gender == "f" else "ils"]
         return NounPhrase(
-            fr=f"{first.fr} {word} {fr}",
-            en=f"{first.en} {joined} {en}",
+            fr=f"{first.fr} et {fr}",
+            en=f"{first.en} and {en}",
             gender=gender,
             plural=True,
             person=person,
             en_person=person,
             pronoun=pronoun,
             kind="pair",
-            fr_negated=f"{first.french(True)} {nor} {second.french(True)}",
+            fr_negated=f"{first.french(True)} ni {second.french(True)}",
             en_negated=f"{first.english('negated')} or {second.english('negated')}",
-            en_asked=f"{first.english('asked')} {joined} {second.english('asked')}",
-            en_usual=f"{first.english('usual')} {joined} {second.english('usual')}",
+            en_asked=f"{first.english('asked')} and {second.english('asked')}",
+            en_usual=f"{first.english('usual')} and {second.english('usual')}",
             definite=first.definite and second.definite,
             words=first.words + second.words,
             classes=first.classes & second.classes,
@@ -377,7 +376,9 @@ class NounPhrases:
         phrase = self.build(noun, gender, plural, "le")
         bare = noun.forms[gender][1 if plural else 0]
         most = f"{phrase.fr.split()[0]} {compared(adjective, phrase)}"
-        phrase.fr = f"{most} {bare}" if adjective.before else f"{phrase.fr} {_pronoun_like(most)}"
+        # Behind the noun its article neither contracts nor elides: la voiture la plus rapide.
+        after = f"{phrase.fr} {most.replace('°', '')}"
+        phrase.fr = f"{most} {bare}" if adjective.before else after
         phrase.en = f"the {adjective.superlative} {phrase.en_bare}"
         if rng.random() < 0.4:
             among = pick(rng, self._lexicon.phrases["most_thing"])
@@ -427,18 +428,21 @@ class NounPhrases:
 
     def fitting(self, rng: Random, classes: frozenset[str]) -> Adjective | None:
         """An adjective that may be said of what is of these classes."""
-        if "person" in classes:
-            classes = _PERSON_ADJECTIVES
-        fitting = self._adjectives.get(classes)
-        if fitting is None:
-            fitting = tuple(
+        fitting = self.adjectives(_PERSON_ADJECTIVES if "person" in classes else classes)
+        return pick(rng, fitting) if fitting else None
+
+    def adjectives(self, classes: frozenset[str]) -> tuple[Adjective, ...]:
+        """The adjectives of some classes, core ones several times."""
+        found = self._adjectives.get(classes)
+        if found is None:
+            found = tuple(
                 adjective
                 for adjective in self._lexicon.adjectives
                 if not adjective.classes.isdisjoint(classes)
                 for _ in range(adjective.weight)
             )
-            self._adjectives[classes] = fitting
-        return pick(rng, fitting) if fitting else None
+            self._adjectives[classes] = found
+        return found
 
 
 # What somebody may have, and who: mon sac, le sac de Paul.
@@ -493,11 +497,6 @@ def of(owner: NounPhrase) -> str:
 def genitive_of(owner: NounPhrase) -> str:
     """`Paul's`, `my parents'`."""
     return owner.en + ("'" if owner.plural and owner.en.endswith("s") else "'s")
-
-
-def _pronoun_like(most: str) -> str:
-    """The article of a superlative after its noun neither contracts nor is repeated."""
-    return most.replace("°", "")
 
 
 def _pronoun_phrase(pronoun: Pronoun, gender: Gender, plural: bool) -> NounPhrase:

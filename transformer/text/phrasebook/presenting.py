@@ -8,11 +8,8 @@ from transformer.text.phrasebook.noun_phrases import OWNABLE
 from transformer.text.phrasebook.speaker import Said, Speaker
 from transformer.text.phrasebook.words import NounPhrase
 
-_IT_IS = {
-    "pres": (("est", "is"), ("sont", "are")),
-    "imp": (("était", "was"), ("étaient", "were")),
-    "fut": (("sera", "will"), ("seront", "will")),
-}
+# être after ce, singular and plural.
+_IT_IS = {"pres": ("est", "sont"), "imp": ("était", "étaient"), "fut": ("sera", "seront")}
 _PLACED: tuple[str, ...] = (
     "folk",
     "pet",
@@ -76,7 +73,7 @@ class Presenting:
             plural = phrase.en_person == 5
             if phrase.plural != plural:
                 return None
-        fr_verb, en_verb = _IT_IS[tense][plural]
+        fr_verb = _IT_IS[tense][plural]
         name = "they" if plural else "it"
         mark, form = ".", "statement"
         asked = rng.random() < 0.25

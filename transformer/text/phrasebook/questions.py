@@ -10,7 +10,7 @@ from transformer.text.phrasebook.speaker import Said, Speaker
 from transformer.text.phrasebook.words import NounPhrase
 
 # What stands before a clause, with the adjuncts (by kind and name) or complements that it asks for.
-_WHERE = frozenset(("at", "to", "chez", "live", "to y", "place"))
+_WHERE = frozenset(("at", "to", "chez", "to y", "place"))
 # One does not ask why somebody has just done something.
 _NO_WHY = ("venir de pres", "être en train de pres")
 _WHEN = frozenset(
