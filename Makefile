@@ -11,8 +11,6 @@ TEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile
 
 # Where `make ui` listens.
 PORT ?= 5000
-# Columns that `make experiments` leaves out: hashes of files, and less telling figures.
-ASIDE := '.*/|Created|Executor|parameters|ter|onnx_bleu|int8_bleu'
 
 .PHONY: help setup repro test test-all lint ui experiments sweep
 
@@ -21,7 +19,7 @@ help:
 	@echo "make test      install if missing, then lint, types, quick tests"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make ui        compare the runs in MLflow's browser interface (PORT=5000)"
-	@echo "make experiments  a table of DVC's experiments, the best first"
+	@echo "make experiments  a table of the experiments of all commits, the best first"
 	@echo "make sweep     a grid of experiments, run by DVC's queue, with a picture"
 
 setup: $(INSTALLED)
@@ -51,10 +49,8 @@ test-all: lint
 ui: setup
 	python -m pipeline ui --port $(PORT)
 
-# The experiments of the last commit, the best first; a pipe or a file gets all columns.
 experiments: setup
-	test -t 1 || export COLUMNS=$${COLUMNS:-160}; \
-	dvc exp show --no-pager --only-changed --sort-by bleu --sort-order desc --drop $(ASIDE)
+	python -m pipeline experiments
 
 sweep: setup
 	python -m pipeline sweep

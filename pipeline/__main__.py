@@ -12,6 +12,7 @@ from pipeline.commands.adopt import adopt
 from pipeline.commands.affected import affected
 from pipeline.commands.check import check
 from pipeline.commands.compare import compare
+from pipeline.commands.experiments import experiments
 from pipeline.commands.pack import pack
 from pipeline.commands.plots import plots
 from pipeline.commands.promote import promote
@@ -44,7 +45,10 @@ app = typer.Typer(
 for stage in (download, clean, vocab, tokenize, pretrain, train, evaluate, export):
     app.command(rich_help_panel="Stages, as `dvc repro` runs them")(stage)
 app.command(rich_help_panel="Commands", cls=TextCommand)(translate)
-for command in (recipe, check, affected, compare, plots, sweep, pack, adopt, sync, promote, ui):
+for command in (
+    *(recipe, check, affected, experiments, compare, plots, sweep),
+    *(pack, adopt, sync, promote, ui),
+):
     app.command(rich_help_panel="Commands")(command)
 
 

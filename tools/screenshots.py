@@ -19,7 +19,6 @@ import typer
 
 from tools.browser import Page, find_browser, open_browser
 
-_PARENT = "mlflow.parentRunId"
 _MAX_BYTES = 200_000
 _START_SECONDS = 120
 # MLflow's assistant opens itself on the first visit, and then never again.
@@ -63,24 +62,26 @@ def main(
     if browser is None:
         typer.echo("No Chromium is installed, so no pictures are taken (Debian: chromium).")
         return
-    number, runs = _find_runs(experiment)
+    number, runs, model = _find_runs(experiment)
     output.mkdir(parents=True, exist_ok=True)
     with _serve() as url, open_browser(browser) as page:
         page.remember(**_VISITED_BEFORE)
-        for name, picture in _take(page, url, number, runs):
+        for name, picture in _take(page, url, number, runs, model):
             path = output / f"mlflow-{name}.png"
             path.write_bytes(_shrink(picture))
             typer.echo(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
 
-def _take(page: Page, url: str, number: str, runs: list[str]) -> Iterator[tuple[str, bytes]]:
+def _take(
+    page: Page, url: str, number: str, runs: list[str], model: str
+) -> Iterator[tuple[str, bytes]]:
     training = "workflowType=machine_learning"
-    listed = f"{url}/#/experiments/{number}/runs?viewStateShareKey=ranked&{training}"
-    page.open(listed, 1600, 520)
+    listed = f"{url}/#/experiments/{number}/runs?{training}&viewStateShareKey="
+    page.open(f"{listed}ranked", 1600, 520)
     page.wait(f"document.querySelectorAll('a[href*=\"/runs/\"]').length >= {len(runs)}")
     yield "runs", _picture(page)
 
-    page.open(f"{listed}&compareRunsMode=CHART", 1500, 1000)
+    page.open(f"{listed}curves&compareRunsMode=CHART", 1500, 1000)
     page.wait(_DRAWN.format(4), settle_seconds=3)
     yield "charts", _picture(page)
 
@@ -92,12 +93,16 @@ def _take(page: Page, url: str, number: str, runs: list[str]) -> Iterator[tuple[
     time.sleep(1)
     yield "comparison", _picture(page)
 
-    best = f"{url}/#/experiments/{number}/runs/{runs[0]}"
-    page.open(f"{best}/model-metrics?{training}", 1500, 860)
+    page.open(f"{url}/#/experiments/{number}/runs/{model}/model-metrics?{training}", 1500, 860)
     page.wait(_DRAWN.format(3))
     page.type("input[placeholder*='Search metric']", _CURVES)
     page.wait(_DRAWN.format(3), settle_seconds=3)
     yield "curves", _picture(page)
+
+    best = f"{url}/#/experiments/{number}/runs/{runs[0]}"
+    page.open(f"{best}?{training}", 1500, 860)
+    page.wait("document.body.innerText.includes('bleu_low')", settle_seconds=3)
+    yield "run", _picture(page)
 
     page.open(f"{best}/artifacts/evaluate/translations/translations.json?{training}", 1500, 760)
     page.wait("document.body.innerText.includes('reference')", settle_seconds=3)
@@ -111,20 +116,22 @@ def _picture(page: Page) -> bytes:
     return page.screenshot()
 
 
-def _find_runs(experiment: str) -> tuple[str, list[str]]:
+def _find_runs(experiment: str) -> tuple[str, list[str], str]:
+    # The experiment's id, its evaluations, the best first, and the model of that one.
     from pipeline.tracking.backend import open_client
+    from pipeline.tracking.runs import EVALUATION, KIND, PARENT
 
     client, _ = open_client()
     found = client.get_experiment_by_name(experiment)
     if found is None:
         raise ValueError(f"--experiment {experiment}: MLflow has none of this name")
     runs = client.search_runs(
-        [found.experiment_id], "metrics.`test.bleu` > 0", order_by=["metrics.`test.bleu` DESC"]
+        [found.experiment_id], f"tags.{KIND} = '{EVALUATION}'", order_by=["metrics.bleu DESC"]
     )
-    ids = [run.info.run_id for run in runs if _PARENT not in run.data.tags]
-    if len(ids) < 3:
-        raise ValueError(f"{experiment} has {len(ids)} scored runs; the pictures need three")
-    return found.experiment_id, ids
+    if len(runs) < 3:
+        raise ValueError(f"{experiment} has {len(runs)} evaluations; the pictures need three")
+    ids = [run.info.run_id for run in runs]
+    return found.experiment_id, ids, runs[0].data.tags[PARENT]
 
 
 @contextmanager

@@ -45,8 +45,8 @@ def _describe(comparison: "ChampionComparison", num_bootstrap: int) -> str:
 
     sides = [("champion", comparison.champion), ("challenger", comparison.challenger)]
     lines = [
-        f"{name:<11} version {side.version}  BLEU {side.bleu:.2f} on {len(side.references)} "
-        f"sentences of {side.tags['corpus']}"
+        f"{name:<11} version {side.version}  BLEU {side.bleu:.2f} ({side.tags['precision']}) on "
+        f"{len(side.references)} sentences of {side.tags['corpus']}"
         for name, side in sides
         if side is not None
     ]

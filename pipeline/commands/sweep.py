@@ -29,6 +29,8 @@ def sweep(
     points = grid.points()
     queued = queue_missing(points)
     typer.echo(f"{len(points)} experiments, {len(queued)} of them queued now")
+    if grid.fixed:
+        typer.echo(f"{grid.sweep} in their names is {', '.join(grid.fixed)}")
     rows = list_experiments()
     if not all(point.name in rows and has_run(rows[point.name]) for point in points):
         run_queue(jobs)

@@ -33,9 +33,10 @@ def ui(port: Annotated[int, typer.Option(help="Where to listen, on this machine.
     os.execv(sys.executable, [sys.executable, "-m", "mlflow", *arguments])
 
 
-def _print_pages(url: str, pages: dict[str, str]) -> None:
-    for name, page in pages.items():
-        typer.echo(f"  {name}, ranked by BLEU: {url.rstrip('/')}/{page}", err=True)
+def _print_pages(url: str, pages: dict[str, dict[str, str]]) -> None:
+    for name, links in pages.items():
+        for what, page in links.items():
+            typer.echo(f"  {name}, {what}: {url.rstrip('/')}/{page}", err=True)
     if not pages:
         typer.echo("  no runs yet: `dvc repro` makes the first", err=True)
 

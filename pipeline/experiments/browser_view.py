@@ -1,4 +1,4 @@
-"""What MLflow's pages show at first: runs ranked by BLEU, beside the params that differ.
+"""What MLflow's pages show at first: evaluations ranked by BLEU, beside the params that differ.
 
 MLflow has no setting for the columns of its list of runs; its button "share view" keeps them in a
 tag of the experiment, and a link with the tag's key brings them back. The same tag is written here.
@@ -9,56 +9,75 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.schema import SECTIONS
+from pipeline.tracking.promotion import CHAMPION, mark_champion
+from pipeline.tracking.runs import EVALUATION, KIND, MODEL
 
-_KEY = "ranked"
-_VIEW = f"mlflow.sharedViewState.{_KEY}"
+_RANKED, _CURVES = "ranked", "curves"
+_VIEW = "mlflow.sharedViewState.{}"
 _DESCRIPTION = "mlflow.note.content"
-_METRICS = ("test.bleu", "test.bleu_low", "test.bleu_high", "test.chrf")
+# Without it MLflow opens its pages for language models' answers, and the switch from there to these
+# loses the view.
+_WORKFLOW = "workflowType=machine_learning"
+_BEAM_SIZE = "search.beam_size"
 # More columns than these would be out of sight.
 _MAX_PARAMS = 6
-# Of columns, in pixels.
-_NAME_WIDTH, _METRIC_WIDTH, _PARAM_WIDTH = 320, 120, 150
 _NAME_COLUMN = "attributes.`Run Name`"
-# Whole models, without the runs inside them that hold other decoding settings.
-_FILTER = "metrics.`train.num_parameters` > 0"
-# A regular expression: the charts that tell runs apart.
-_CHARTS = "^(train_loss|valid_loss|perplexity|accuracy|learning_rate|test.bleu)$"
+# Columns of the ranking, with their widths in pixels. The first ones are in sight also in a window
+# of 1280 beside the panels that MLflow opens at first.
+_WIDTHS = {
+    _NAME_COLUMN: 280,
+    "metrics.`bleu`": 75,
+    f"params.`{_BEAM_SIZE}`": 125,
+    f"tags.`{CHAMPION}`": 100,
+    "metrics.`bleu_low`": 95,
+    "metrics.`bleu_high`": 95,
+    "metrics.`chrf`": 80,
+    "metrics.`int8_bleu`": 95,
+}
+_PARAM_WIDTH = 150
+# A regular expression: the charts that tell models apart.
+_CHARTS = "^(train_loss|valid_loss|perplexity|accuracy|learning_rate|gradient_norm)$"
 
 _HOW_TO_READ = """\
-Models trained on the corpus **{name}**. A run is one trained model; its name is the recipe and \
-what differs from it.
+Translators of the corpus **{name}**: [ranked by BLEU]({ranked}), their [curves]({curves}).
 
-- [Ranked by BLEU](#/experiments/{id}/runs?viewStateShareKey={key}), beside the params that differ.
-- `test.*` are scores on the test set, `test.bleu_low` to `test.bleu_high` the 95 % interval; tags \
-`signature.*` say how they were computed. `export.int8_bleu` is what the small graph scores.
+- A run with `tags.kind = 'evaluation'` is one model with one group of decoding settings on one \
+test set. Its name begins with its BLEU (PyTorch's); `bleu_low` to `bleu_high` is the 95 % \
+interval, `int8_bleu` the small graph's; tags `signature.*` say how they were computed.
+- A run with `tags.kind = 'model'` is a training, with its curves; its evaluations are inside it.
 - Two intervals that overlap leave it open which is better: `python -m pipeline compare RUN RUN` \
 tells by a paired test, and shows the sentences.
-- `train_loss`, `valid_loss`, `perplexity`, `accuracy` are curves over steps. Runs inside a run \
-are other decoding settings of the same model.
 """
 
 
-def set_up_pages(client: Any) -> dict[str, str]:
-    """Writes the description and the ranked view of every experiment that has runs.
+def set_up_pages(client: Any) -> dict[str, dict[str, str]]:
+    """Writes the description and the two views of every experiment that has runs.
 
     Returns:
-        For each experiment's name the page to open, from `#` on.
+        For each experiment's name the pages to open, each from `#` on: by what it shows.
     """
+    mark_champion(client)
     pages = {}
     for experiment in client.search_experiments():
-        runs = client.search_runs([experiment.experiment_id], _FILTER, max_results=1000)
-        models = [run.data.params for run in runs]
-        if not models:
-            continue
         number = experiment.experiment_id
+        runs = client.search_runs([number], _filter(EVALUATION), max_results=1000)
+        if not runs and not client.search_runs([number], _filter(MODEL), max_results=1):
+            continue
+        links = {
+            "ranked by BLEU": _link(number, _RANKED),
+            "curves": f"{_link(number, _CURVES)}&compareRunsMode=CHART",
+        }
+        ranked, curves = links.values()
+        varying = varying_params([run.data.params for run in runs])
         tags = {
-            _VIEW: json.dumps(make_view(varying_params(models))),
-            _DESCRIPTION: _HOW_TO_READ.format(name=experiment.name, id=number, key=_KEY),
+            _VIEW.format(_RANKED): json.dumps(make_ranking(varying)),
+            _VIEW.format(_CURVES): json.dumps(make_curves()),
+            _DESCRIPTION: _HOW_TO_READ.format(name=experiment.name, ranked=ranked, curves=curves),
         }
         for key, value in tags.items():
             if experiment.tags.get(key) != value:
                 client.set_experiment_tag(number, key, value)
-        pages[experiment.name] = f"#/experiments/{number}/runs?viewStateShareKey={_KEY}"
+        pages[experiment.name] = links
     return pages
 
 
@@ -72,20 +91,41 @@ def varying_params(models: Sequence[Mapping[str, str]]) -> list[str]:
     return sorted(varying, key=lambda key: (order.get(key.split(".", 1)[0], len(order)), key))
 
 
-def make_view(params: Sequence[str]) -> dict[str, Any]:
-    """The state of MLflow's list of runs, as its interface keeps it."""
-    widths = {f"metrics.`{name}`": _METRIC_WIDTH for name in _METRICS}
-    widths |= {f"params.`{name}`": _PARAM_WIDTH for name in params[:_MAX_PARAMS]}
-    return {
-        "searchFilter": _FILTER,
-        "orderByKey": f"metrics.`{_METRICS[0]}`",
+def make_ranking(params: Sequence[str]) -> dict[str, Any]:
+    """The state of MLflow's list of runs, as its interface keeps it: the best evaluation first.
+
+    Args:
+        params: that differ, for columns.
+    """
+    others = [name for name in params if name != _BEAM_SIZE][:_MAX_PARAMS]
+    widths = _WIDTHS | {f"params.`{name}`": _PARAM_WIDTH for name in others}
+    return _list(EVALUATION) | {
+        "orderByKey": "metrics.`bleu`",
         "orderByAsc": False,
+        "selectedColumns": [name for name in widths if name != _NAME_COLUMN],
+        "columnOrder": list(widths),
+        "columnWidths": widths,
+    }
+
+
+def make_curves() -> dict[str, Any]:
+    """The same for the models, with the charts that tell trainings apart."""
+    return _list(MODEL) | {"chartsSearchFilter": _CHARTS}
+
+
+def _list(kind: str) -> dict[str, Any]:
+    return {
+        "searchFilter": _filter(kind),
         "startTime": "ALL",
         "lifecycleFilter": "Active",
         "modelVersionFilter": "All Runs",
         "datasetsFilter": [],
-        "selectedColumns": list(widths),
-        "columnOrder": [_NAME_COLUMN, *widths],
-        "columnWidths": {_NAME_COLUMN: _NAME_WIDTH} | widths,
-        "chartsSearchFilter": _CHARTS,
     }
+
+
+def _filter(kind: str) -> str:
+    return f"tags.{KIND} = '{kind}'"
+
+
+def _link(number: str, view: str) -> str:
+    return f"#/experiments/{number}/runs?viewStateShareKey={view}&{_WORKFLOW}"

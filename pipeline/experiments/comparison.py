@@ -44,6 +44,11 @@ class Comparison:
     sentences: Sequence[SentencePair]
 
     @property
+    def decoding(self) -> list[ParamDifference]:
+        """The decoding settings that differ, without which models alone are compared."""
+        return [one for one in self.params if one.name.startswith("search.")]
+
+    @property
     def is_significant(self) -> bool:
         """Whether 0 lies outside the interval of the difference."""
         return self.bleu.low > 0 or self.bleu.high < 0

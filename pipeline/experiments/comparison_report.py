@@ -11,7 +11,7 @@ from pipeline.experiments.comparison import Comparison, SentencePair
 from pipeline.experiments.results import Results
 
 _table = partial(tabulate, tablefmt="plain", disable_numparse=True)
-_LABELS = {"bleu": "BLEU", "chrf": "chrF++", "ter": "TER (less is better)"}
+_LABELS = {"bleu": "BLEU (PyTorch)", "chrf": "chrF++", "ter": "TER (less is better)"}
 _OTHERS = {
     "exact_match_share": ("exact translations", "{:.1%}"),
     "perplexity": ("validation perplexity", "{:.3f}"),
@@ -71,6 +71,7 @@ def list_comparison(comparison: Comparison, num_sentences: int) -> dict[str, Any
         "a": side(comparison.a),
         "b": side(comparison.b),
         "params": {one.name: {"a": one.a, "b": one.b} for one in comparison.params},
+        "different_decoding_settings": [one.name for one in comparison.decoding],
         "bleu_difference": asdict(comparison.bleu) | {"significant": comparison.is_significant},
         "largest_gains": [*map(sentence, comparison.largest_gains(num_sentences))],
         "largest_losses": [*map(sentence, comparison.largest_losses(num_sentences))],
@@ -98,7 +99,11 @@ def _verdict(comparison: Comparison) -> str:
     if comparison.is_significant:
         verdict = f"B is significantly {'better' if bleu.value > 0 else 'worse'}"
     interval = f"95 % in [{bleu.low:+.2f}, {bleu.high:+.2f}]"
-    return f"{verdict}: BLEU {bleu.value:+.2f}, {interval}, paired bootstrap."
+    told = f"{verdict}: BLEU {bleu.value:+.2f}, {interval}, paired bootstrap."
+    if comparison.decoding:
+        settings = ", ".join(f"{d.name} {d.a} and {d.b}" for d in comparison.decoding)
+        told += f"\nDifferent decoding settings ({settings}): the models alone are not compared."
+    return told
 
 
 def _count(comparison: Comparison) -> list[str]:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from pipeline.paths import REPORTS
 
 # Points at each of which a line gets a marker, if they are no more than this.
 _MAX_MARKERS = 40
+# Characters across the picture.
+_MAX_LABEL = 110
 
 
 @dataclass(frozen=True)
@@ -103,11 +106,14 @@ def draw_trainings(trainings: Sequence[Training], path: Path) -> None:
                 Line2D([], [], color="grey", ls=style, label=word) for _, style, word in lines
             ]
             axes.legend(handles=styles)
+    labels = [textwrap.fill(training.name, _MAX_LABEL) for training in trainings]
     handles = [
-        Line2D([], [], color=color, label=training.name)
-        for training, color in zip(trainings, colors, strict=True)
+        Line2D([], [], color=color, label=label)
+        for label, color in zip(labels, colors, strict=True)
     ]
-    legend = figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 4))
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    columns = min(len(handles), max(1, _MAX_LABEL // (longest + 6)))
+    legend = figure.legend(handles=handles, loc="outside upper center", ncols=columns)
     for text in legend.get_texts():
         text.set_parse_math(False)
     write_figure(figure, path)

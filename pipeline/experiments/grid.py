@@ -1,5 +1,6 @@
 """A grid of settings: which experiments a sweep has, and what they are called."""
 
+import hashlib
 import itertools
 import re
 from collections.abc import Sequence
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 
 # The sweep of `python -m pipeline sweep` where no other is asked for.
 DEFAULT = ("train.learning_rate=0.002,0.004,0.008", "model.dropout=0.0,0.1,0.2")
+_NUM_DIGITS = 6
 # What git allows in no name, and what would be hard to type.
 _UNWANTED = re.compile(r"[^A-Za-z0-9_.=-]+")
 
@@ -32,6 +34,7 @@ class Point:
     place: tuple[int, ...]
     # As `dvc exp run -S` takes them, fixed ones included.
     changes: tuple[str, ...]
+    # The values of the axes; what is fixed stands in it as the sweep's digits only.
     name: str
 
 
@@ -42,18 +45,24 @@ class Grid:
     axes: tuple[Axis, ...]
     fixed: tuple[str, ...]
 
+    @property
+    def sweep(self) -> str:
+        """A few digits that tell sweeps of other fixed settings apart; empty if there are none."""
+        if not self.fixed:
+            return ""
+        return hashlib.sha256("\n".join(sorted(self.fixed)).encode()).hexdigest()[:_NUM_DIGITS]
+
     def points(self) -> list[Point]:
         """All experiments, the last axis running fastest."""
+        labels = [axis.label for axis in self.axes]
+        keys = labels if len(set(labels)) == len(labels) else [axis.key for axis in self.axes]
         points = []
         for place in itertools.product(*(range(len(axis.values)) for axis in self.axes)):
-            here = [
-                f"{axis.key}={axis.values[index]}"
-                for axis, index in zip(self.axes, place, strict=True)
-            ]
-            changes = (*self.fixed, *here)
-            words = (change.split("=", 1) for change in changes)
-            name = "-".join(f"{key.rsplit('.', 1)[-1]}={value}" for key, value in words)
-            points.append(Point(place, changes, f"sweep-{_UNWANTED.sub('_', name)}"))
+            values = [axis.values[index] for axis, index in zip(self.axes, place, strict=True)]
+            here = [f"{axis.key}={value}" for axis, value in zip(self.axes, values, strict=True)]
+            words = [f"{key}={value}" for key, value in zip(keys, values, strict=True)]
+            name = "-".join([*words, *filter(None, [self.sweep])])
+            points.append(Point(place, (*self.fixed, *here), _UNWANTED.sub("_", name)))
         return points
 
 

@@ -1,5 +1,6 @@
 """BLEU over a grid of settings, as a picture."""
 
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from pipeline.experiments.grid import Grid
 
 # BLEU with half the width of its 95 % interval, by a point's place on the grid.
 Scores = Mapping[tuple[int, ...], tuple[float, float]]
+# Of a title's letters.
+_CHARACTERS_PER_INCH = 10
 
 
 def draw_sweep(grid: Grid, scores: Scores, path: Path) -> None:
@@ -33,8 +36,11 @@ def draw_sweep(grid: Grid, scores: Scores, path: Path) -> None:
     axes = figure.add_subplot()
     draw = _draw_map if len(grid.axes) == 2 else _draw_points
     draw(axes, grid, scores)
-    subtitle = f"\n{', '.join(grid.fixed)}" if grid.fixed else ""
-    axes.set_title(f"BLEU on the test set, 95 % intervals{subtitle}", fontsize=10)
+    lines = ["BLEU on the test set, 95 % intervals", ", ".join(grid.fixed)]
+    # Longer lines would be cut at the picture's edges.
+    room = int(size[0] * _CHARACTERS_PER_INCH)
+    wrapped = [part for line in lines for part in textwrap.wrap(line, room)]
+    axes.set_title("\n".join(wrapped), fontsize=10, parse_math=False)
     write_figure(figure, path)
 
 

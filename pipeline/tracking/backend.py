@@ -41,6 +41,11 @@ def prepare_database() -> tuple[str, str | None]:
     return f"sqlite:///{database}", (folder / "artifacts").as_uri()
 
 
+def has_database() -> bool:
+    """Whether a place of runs was named, or the project's own was made."""
+    return "MLFLOW_TRACKING_URI" in os.environ or (main_checkout() / "mlruns/mlflow.db").exists()
+
+
 def backend_lock() -> Any:
     """A lock between the processes of this checkout, its experiments' copies included."""
     from filelock import FileLock

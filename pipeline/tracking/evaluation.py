@@ -1,12 +1,19 @@
 """What `evaluate` tells MLflow of the test set's translations."""
 
 import csv
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-from pipeline.flattening import numbers
+from pipeline.flattening import flatten
 from pipeline.params import read_params
 from pipeline.paths import MANIFEST, RAW, REPORTS
 from pipeline.tracking.digests import dvc_digest
-from pipeline.tracking.runs import join_run, open_child
+from pipeline.tracking.run_names import name_evaluation
+from pipeline.tracking.runs import join_run, open_evaluation
 from pipeline.tracking.tables import log_table
 from pipeline.tracking.tracker import DatasetInput, Tracker
 from pipeline.tracking.training_files import draw_curves
@@ -15,8 +22,20 @@ from transformer.text.corpus import part_path
 from transformer.text.manifest import read_manifest
 
 TRANSLATIONS = REPORTS / "translations.csv"
-# Settings of `evaluate` that scores depend on.
-_SCORING = ("bleu_tokenizer", "num_bootstrap")
+# Settings of `evaluate` that no score depends on.
+_ASIDE = ("device", "batch_tokens", "length_bins", "num_attention_plots")
+# The figures that MLflow shows, with their decimals; evaluate.json among the artefacts has all.
+_FIGURES = {
+    "bleu": 2,
+    "bleu_low": 2,
+    "bleu_high": 2,
+    "bleu_greedy": 2,
+    "chrf": 2,
+    "ter": 2,
+    "exact_match_share": 3,
+}
+# Of a sentence in the name of its picture, in characters.
+_MAX_SENTENCE = 60
 
 
 def track_evaluation(model_hash: str) -> None:
@@ -26,27 +45,41 @@ def track_evaluation(model_hash: str) -> None:
         describe_evaluation(tracker)
 
 
-def describe_evaluation(tracker: Tracker) -> None:
-    """Scores with their signatures, translations and pictures; the settings as a child run."""
-    params = read_params()
+def open_present_evaluation(model: Tracker) -> Tracker:
+    """The model's child run for the settings in `params.yaml`, and the test set that is here."""
+    sha256 = read_manifest(RAW).sha256.get("test") if MANIFEST.exists() else None
+    return open_evaluation(model, _settings(read_params()), sha256)
+
+
+def describe_evaluation(model: Tracker) -> Tracker:
+    """Scores with their signatures, translations, pictures; returns the child run that has them.
+
+    Args:
+        model: the model's run.
+    """
     values = read_json(REPORTS / "evaluate.json")
-    scores = numbers(values, "test")
-    # MLflow's page that compares runs sorts by name: the score that counts stands near its top.
-    tracker.metrics({"bleu": scores["test.bleu"]} | scores)
-    tracker.tags(
-        # Params of a run can't change, and the stage may run again with another search.
-        {f"search.{name}": str(value) for name, value in params["search"].items()}
-        | {f"signature.{name}": text for name, text in values["signatures"].items()}
-    )
-    _log_test_set(tracker)
+    run = open_present_evaluation(model)
+    run.metrics({name: round(values[name], n) for name, n in _FIGURES.items() if name in values})
+    run.tags({f"signature.{name}": text for name, text in values["signatures"].items()})
+    parent = model.read()
+    if parent is not None:
+        settings = _settings(read_params())
+        run.rename(name_evaluation(parent.info.run_name, settings, values["bleu"]))
+    _log_test_set(run)
     names = ("evaluate.json", "bleu_by_length.csv", "bleu_by_length.png", "translations.csv")
-    tracker.files("evaluate", [REPORTS / name for name in names])
-    tracker.files("attention", sorted((REPORTS / "attention").glob("*.png")))
+    run.files("evaluate", [REPORTS / name for name in names])
+    rows: list[dict[str, Any]] = []
     if TRANSLATIONS.exists():
         with TRANSLATIONS.open(newline="", encoding="utf-8") as file:
-            log_table(tracker, "evaluate", "translations", list(csv.DictReader(file)))
-    if not tracker.has_failed:  # else there is nothing that the child would belong to
-        _log_settings(tracker, params, scores)
+            rows = list(csv.DictReader(file))
+        log_table(run, "evaluate", "translations", rows)
+    _log_attention(run, rows)
+    return run
+
+
+def _settings(params: Mapping[str, Any]) -> dict[str, Any]:
+    scoring = {name: value for name, value in params["evaluate"].items() if name not in _ASIDE}
+    return flatten({"search": params["search"], "evaluate": scoring})
 
 
 def _log_test_set(tracker: Tracker) -> None:
@@ -57,11 +90,13 @@ def _log_test_set(tracker: Tracker) -> None:
         tracker.inputs([DatasetInput(name, "test", digest, manifest.origin)])
 
 
-def _log_settings(
-    tracker: Tracker, params: dict[str, dict[str, object]], scores: dict[str, float]
-) -> None:
-    search = params["search"]
-    settings = {f"search.{name}": value for name, value in search.items()}
-    settings |= {f"evaluate.{name}": params["evaluate"][name] for name in _SCORING}
-    name = f"beam_size {search['beam_size']}, length_penalty {search['length_penalty']}"
-    open_child(tracker, name, settings).metrics(scores)
+def _log_attention(tracker: Tracker, rows: list[dict[str, Any]]) -> None:
+    # The stage names a picture by the sentence's row; a list of pictures is read by its words.
+    with tempfile.TemporaryDirectory() as folder:
+        for picture in sorted((REPORTS / "attention").glob("*.png")):
+            row = int(picture.stem)
+            sentence = rows[row]["source"] if row < len(rows) else ""
+            words = " ".join(re.findall(r"\w+", sentence))[:_MAX_SENTENCE]
+            name = "-".join([picture.stem, *words.split()])
+            shutil.copyfile(picture, Path(folder) / f"{name}.png")
+        tracker.files("attention", sorted(Path(folder).iterdir()))

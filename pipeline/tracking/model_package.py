@@ -11,11 +11,11 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import transformer
-from transformer.serving.card import Card
+from transformer.serving.card import Card, load_card
 from transformer.serving.translator import Translator, UntranslatableError
 
 NAME = "translator"
-# Of the table of the test set with the translator's own translations, within the model's folder.
+# Of the table of the test set with the translator's translations, within the model's folder.
 TEST_TABLE = "test.csv"
 _DISTRIBUTION = "transformer-mt"
 _SCRIPT = Path(__file__).with_name("served_translator.py")
@@ -51,7 +51,7 @@ def log_translator(
         python_model=str(_SCRIPT),
         artifacts={"translator": str(folder), "test": str(test_table)},
         code_paths=[str(Path(transformer.__file__).parent)],
-        signature=_signature(Translator(folder).card),
+        signature=_signature(load_card(folder)),
         input_example=list(example),
         pip_requirements=serving_requirements(),
     )
@@ -65,19 +65,22 @@ def serving_requirements() -> list[str]:
     return [f"{name}=={version}" for name, version in versions.items()]
 
 
-def write_test_table(
-    path: Path, translator: Translator, sources: Sequence[str], references: Sequence[str]
-) -> list[str]:
-    """Translates the test set as the translator is served; writes and returns the translations.
+def translate_test(translator: Translator, sources: Sequence[str]) -> list[str]:
+    """The best translations.
 
     A text that it refuses, such as a sentence that is too long, has the empty translation.
     """
-    translations = list(_translate(translator, sources))
+    return list(_translate(translator, sources))
+
+
+def write_test_table(
+    path: Path, sources: Sequence[str], references: Sequence[str], translations: Sequence[str]
+) -> None:
+    """Writes the translations of a test set beside it, as `TEST_TABLE` holds them."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["source", "reference", "translation"])
         writer.writerows(zip(sources, references, translations, strict=True))
-    return translations
 
 
 @contextmanager

@@ -1,14 +1,19 @@
 """Which version of the translator is served: a better one takes the champion's place."""
 
 import csv
-import re
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.tracking.backend import prepare_database
+from pipeline.tracking.backend import has_database, open_client, prepare_database
 from pipeline.tracking.model_package import NAME, TEST_TABLE, global_tracking_uri
-from pipeline.tracking.registry import find_version, translator_hash
+from pipeline.tracking.registry import (
+    DVC_DIGEST,
+    bleu_tokenizer,
+    find_version,
+    translator_hash,
+)
 from transformer.evaluation.scores import ScoreDifference, compare_bleu, score_bleu
 
 CHAMPION = "champion"
@@ -25,11 +30,11 @@ class TestedVersion(NamedTuple):
     @property
     def bleu_tokenizer(self) -> str:
         """Part of the signature that the export wrote down."""
-        return str(re.findall(r"\btok:([^|]+)", self.tags["bleu_signature"])[0])
+        return bleu_tokenizer(self.tags["bleu_signature"])
 
     @property
     def bleu(self) -> float:
-        """Of the translations as they are served."""
+        """Of the translations, as the card has it."""
         return score_bleu(self.translations, self.references, bleu_tokenizer=self.bleu_tokenizer)
 
 
@@ -61,7 +66,7 @@ def compare_with_champion(
         ValueError: there is no such version, or the two can't be compared.
     """
     challenger = _load(client, _find_challenger(client, version))
-    held = _find_champion(client)
+    held = find_champion(client)
     if held is None:
         return ChampionComparison(challenger, None, None)
     champion = _load(client, held)
@@ -80,6 +85,16 @@ def compare_with_champion(
     return ChampionComparison(challenger, champion, difference)
 
 
+def find_champion(client: Any) -> Any:
+    """The version with the alias; None if there is none."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        return client.get_model_version_by_alias(NAME, CHAMPION)
+    except MlflowException:
+        return None
+
+
 def make_champion(client: Any, comparison: ChampionComparison) -> None:
     """Moves the alias, and notes on the version over whom it won."""
     client.set_registered_model_alias(NAME, CHAMPION, comparison.challenger.version)
@@ -87,6 +102,37 @@ def make_champion(client: Any, comparison: ChampionComparison) -> None:
         gain = describe_difference(comparison.difference)
         won = f"{gain} BLEU over version {comparison.champion.version}"
         client.set_model_version_tag(NAME, comparison.challenger.version, "promoted", won)
+    mark_champion(client)
+
+
+def mark_champion(client: Any) -> None:
+    """Tags the run of the champion, for MLflow's list of runs, and no other."""
+    version = find_champion(client)
+    marked = {} if version is None else {version.run_id: f"version {version.version}"}
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    for run in client.search_runs(experiments, f"tags.{CHAMPION} LIKE 'version %'"):
+        if run.info.run_id not in marked:
+            client.delete_tag(run.info.run_id, CHAMPION)
+        elif run.data.tags[CHAMPION] == marked[run.info.run_id]:
+            marked = {}
+    for run_id, value in marked.items():
+        client.set_tag(run_id, CHAMPION, value)
+
+
+def champion_digest() -> str | None:
+    """DVC's digest of the champion's folder.
+
+    None if there is no champion, or MLflow has nothing yet; where it can't be reached, a line
+    says so.
+    """
+    if not has_database():
+        return None
+    try:
+        version = find_champion(open_client()[0])
+    except Exception as error:  # MLflow, its database and the network raise anything
+        print(f"MLflow can't be reached, so no champion is marked: {error}", file=sys.stderr)
+        return None
+    return None if version is None else version.tags.get(DVC_DIGEST)
 
 
 def describe_difference(difference: ScoreDifference) -> str:
@@ -108,15 +154,6 @@ def _find_challenger(client: Any, number: str | None) -> Any:
         return client.get_model_version(NAME, number)
     except MlflowException as error:
         raise ValueError(f"--version {number}: the registry has no such version") from error
-
-
-def _find_champion(client: Any) -> Any:
-    from mlflow.exceptions import MlflowException
-
-    try:
-        return client.get_model_version_by_alias(NAME, CHAMPION)
-    except MlflowException:
-        return None
 
 
 def _load(client: Any, version: Any) -> TestedVersion:

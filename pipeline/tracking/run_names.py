@@ -1,6 +1,7 @@
 """A run's name: the recipe, and what differs from it."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,8 @@ MODEL_SECTIONS = ("corpus", "clean", "vocab", "tokenize", "pretrain", "model", "
 _MAX_DIFFERENCES = 6
 # A shorter name, such as `size`, says too little by itself.
 _MIN_NAME = 5
+# Settings of an evaluation that are told otherwise, or say little.
+_UNTOLD = ("search.beam_size", "evaluate.num_bootstrap")
 # MLflow keeps run names up to this many characters.
 _MAX_CHARACTERS = 250
 
@@ -31,11 +34,15 @@ def model_params(path: Path = PARAMS) -> dict[str, Any]:
 def name_run(path: Path = PARAMS) -> str:
     """Such as `phrasebook, learning_rate 0.002`; `params.yaml` where no recipe wrote the file.
 
-    What makes the model is told, other settings are not; of pretraining its kind alone.
+    What makes the model is told, other settings are not; of pretraining its kind alone. A DVC
+    experiment is called as DVC calls it, with what differs where that name doesn't say it.
     """
     recipe = recipe_name(path)
+    experiment = os.environ.get("DVC_EXP_NAME")
+    if experiment is not None and "=" in experiment:  # a sweep's
+        return experiment
     if recipe is None:
-        return str(path)
+        return experiment or str(path)
     base = load_recipe(recipe)
     differences = list_differences(
         _told({name: base[name] for name in MODEL_SECTIONS}), _told(model_params(path))
@@ -43,7 +50,28 @@ def name_run(path: Path = PARAMS) -> str:
     words = [f"{key} {value}" for key, value in differences.items()]
     if len(words) > _MAX_DIFFERENCES:
         words[_MAX_DIFFERENCES:] = [f"and {len(words) - _MAX_DIFFERENCES} more"]
-    return ", ".join([recipe, *words])[:_MAX_CHARACTERS]
+    told = ", ".join([recipe, *words])
+    return (told if experiment is None else f"{experiment}: {told}")[:_MAX_CHARACTERS]
+
+
+def name_evaluation(
+    model: str, settings: Mapping[str, Any], bleu: float | None = None, path: Path = PARAMS
+) -> str:
+    """Such as `92.82 phrasebook, learning_rate 0.002, beam 4`: what tells it apart comes first.
+
+    Args:
+        model: the name of the model's run.
+        settings: flat, of the sections `search` and `evaluate`.
+        bleu: None before anything is scored.
+        path: a params file; settings that are not its recipe's are told.
+    """
+    recipe = recipe_name(path)
+    base = flatten(load_recipe(recipe)) if recipe is not None else settings
+    known = {key: base.get(key) for key in settings if key not in _UNTOLD}
+    told = {key: value for key, value in settings.items() if key not in _UNTOLD}
+    others = [f"{key} {value}" for key, value in list_differences(known, told).items()]
+    words = [model, f"beam {settings['search.beam_size']}", *others]
+    return f"{'' if bleu is None else f'{bleu:.2f} '}{', '.join(words)}"[:_MAX_CHARACTERS]
 
 
 def list_differences(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:

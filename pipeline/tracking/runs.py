@@ -9,14 +9,16 @@ from typing import Any
 from pipeline.tracking.backend import open_client, open_experiment
 from pipeline.tracking.pending_runs import take_pending_run
 from pipeline.tracking.provenance import provenance_tags
-from pipeline.tracking.run_names import model_params, name_run
+from pipeline.tracking.run_names import model_params, name_evaluation, name_run
 from pipeline.tracking.tracker import Tracker
 from pipeline.tracking.training_files import corpus_name, describe_training
 
 MODEL_HASH = "model_hash"
-# Of a child run: the decoding settings that it holds the scores of.
-_DECODING = "decoding"
-_PARENT = "mlflow.parentRunId"
+# What a run is: a trained model, or one evaluation of it, which is its child.
+KIND, MODEL, EVALUATION = "kind", "model", "evaluation"
+PARENT = "mlflow.parentRunId"
+# Of an evaluation: how it decoded and scored, and what.
+_SETTINGS, _TEST_SET = "settings", "test_sha256"
 
 
 def begin_run(run_id: str | None = None) -> Tracker:
@@ -59,6 +61,8 @@ def join_run(model_hash: str) -> Iterator[Tracker]:
         client, artifacts = open_client()
         found = find_run(client, model_hash)
         if found is not None:
+            if found.data.tags.get(KIND) != MODEL:  # of before there were kinds
+                client.set_tag(found.info.run_id, KIND, MODEL)
             return client, found.info.run_id
         is_new = True
         run_id = take_pending_run(model_hash)  # of a training that lost its tracker on the way
@@ -102,33 +106,52 @@ def find_run(client: Any, model_hash: str) -> Any:
     return found[0] if found else None
 
 
-def open_child(parent: Tracker, name: str, settings: Mapping[str, Any]) -> Tracker:
-    """The parent's child run for these decoding settings, which are its params."""
+def open_evaluation(
+    model: Tracker, settings: Mapping[str, Any], test_sha256: str | None
+) -> Tracker:
+    """The model's child run for one way to decode and score one test set.
+
+    The same again is the same run, so the figures of a run always belong together.
+
+    Args:
+        model: the run of a model, whose params the child has too, for MLflow's columns and filters.
+        settings: flat, with the names of `params.yaml`: what its scores depend on.
+        test_sha256: of the test set; None, where that is not here, is any.
+    """
     key = json.dumps(settings, sort_keys=True)
+    parent: Any = None
 
     def open_run() -> tuple[Any, str]:
-        run = parent.read()
-        if run is None:
+        nonlocal parent
+        parent = model.read()
+        if parent is None:
             raise RuntimeError("the run that it belongs to is out of reach")
         client, _ = open_client()
-        experiment = run.info.experiment_id
-        query = f"tags.`{_PARENT}` = '{parent.run_id}'"
+        experiment = parent.info.experiment_id
+        query = f"tags.`{PARENT}` = '{model.run_id}' and tags.{KIND} = '{EVALUATION}'"
         for child in client.search_runs([experiment], query):
-            if child.data.tags.get(_DECODING) == key:
+            tags = child.data.tags
+            is_same_set = test_sha256 in (None, tags.get(_TEST_SET))
+            if is_same_set and tags.get(_SETTINGS) == key:
                 return client, child.info.run_id
-        tags = {_PARENT: parent.run_id, _DECODING: key}
+        tags = {PARENT: model.run_id, KIND: EVALUATION, _SETTINGS: key} | provenance_tags()
+        if test_sha256 is not None:
+            tags[_TEST_SET] = test_sha256
+        name = name_evaluation(parent.info.run_name, settings)
         run_id = client.create_run(experiment, run_name=name, tags=tags).info.run_id
         client.set_terminated(run_id)
         return client, run_id
 
     child = Tracker(open_run)
-    child.params(settings)
+    if parent is not None:
+        child.params(parent.data.params | settings)
     return child
 
 
 def _create(client: Any, artifacts: str | None, tags: Mapping[str, str]) -> str:
     experiment = open_experiment(client, artifacts, corpus_name())
-    return str(client.create_run(experiment, run_name=name_run(), tags=dict(tags)).info.run_id)
+    made = client.create_run(experiment, run_name=name_run(), tags={**tags, KIND: MODEL})
+    return str(made.info.run_id)
 
 
 def _exists(client: Any, run_id: str) -> bool:

@@ -12,7 +12,7 @@ from pipeline.tracking.training_files import describe_training
 from transformer.files import sha256_file
 from transformer.model.checkpoint import model_hash
 
-# The tag of a run whose results are those of a `dvc.lock`: its SHA-256.
+# The tag of an evaluation whose results are those of a `dvc.lock`: its SHA-256.
 DVC_LOCK = "dvc_lock"
 
 
@@ -42,17 +42,17 @@ def sync_workspace() -> Synced:
             f"{left_out['train']}; bring both together first: `dvc repro` runs what is missing, "
             "`dvc checkout` and `dvc pull` restore files"
         )
-    version = lock = None
+    version = lock = evaluation = None
     with join_run(digest) as tracker:
         describe_training(tracker)
         if "evaluate" not in left_out and _exists(left_out, "evaluate"):
-            describe_evaluation(tracker)
+            evaluation = describe_evaluation(tracker)
         if "export" not in left_out and _exists(left_out, "export"):
             version = describe_translator(tracker)
-        if not left_out and LOCK.exists():
+        if not left_out and evaluation is not None and LOCK.exists():
             lock = sha256_file(LOCK)
-            tracker.tags({DVC_LOCK: lock})
-    return Synced(_end(tracker), tracker.run_id, version, lock, left_out)
+            evaluation.tags({DVC_LOCK: lock})
+    return Synced(_end(tracker, evaluation), tracker.run_id, version, lock, left_out)
 
 
 def _exists(left_out: dict[str, str], stage: str) -> bool:
@@ -63,11 +63,12 @@ def _exists(left_out: dict[str, str], stage: str) -> bool:
     return path.exists()
 
 
-def _end(tracker: Tracker) -> str:
+def _end(tracker: Tracker, evaluation: Tracker | None) -> str:
     # A run that lost its tracker half-way is still open.
     run = tracker.read()
     if run is not None and run.info.status != "FINISHED":
         tracker.finish()
-    if run is None or tracker.has_failed:
+    has_failed = tracker.has_failed or (evaluation is not None and evaluation.has_failed)
+    if run is None or has_failed:
         raise ValueError("MLflow is not level: see the warning; run `sync` again when it answers")
     return str(run.info.run_name)

@@ -9,7 +9,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-_PREFIX = "system/"
+# What begins with it MLflow shows on a tab of its own, apart from the model's curves.
+SYSTEM = "system/"
 # Often enough for a run of seconds, seldom enough for one of days.
 _MIN_SECONDS, _SHARE_OF_RUN = 1.0, 0.01
 
@@ -42,6 +43,6 @@ class SystemSampler:
         figures: dict[str, float] = {}
         for monitor in self._monitors:
             monitor.collect_metrics()
-            figures |= {_PREFIX + k: float(v) for k, v in monitor.aggregate_metrics().items()}
+            figures |= {SYSTEM + k: float(v) for k, v in monitor.aggregate_metrics().items()}
             monitor.clear_metrics()
         return figures

@@ -107,6 +107,13 @@ class Tracker:
 
                 client.log_batch(self._run_id, tags=[RunTag(*one) for one in some])
 
+    def rename(self, name: str) -> None:
+        """Gives the run another name."""
+        run = self.read()
+        if run is not None and run.info.run_name != name:
+            with self.guard() as client:
+                client.update_run(self._run_id, name=name)
+
     def inputs(self, datasets: Iterable[DatasetInput]) -> None:
         """The data that was read; MLflow lists the same data once."""
         with self.guard() as client:

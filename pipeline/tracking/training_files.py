@@ -73,10 +73,10 @@ def describe_outcome(tracker: Tracker) -> None:
     for path, metric in ((TRAIN_CURVE, "train_loss"), (VALID_CURVE, "valid_loss")):
         if path.exists():
             _complete_curve(tracker, path, metric)
-    if (REPORTS / "train.json").exists():
-        figures = read_json(REPORTS / "train.json")
-        tracker.metrics(numbers(figures, "train"))
-        tracker.tags({"num_parameters": str(figures["num_parameters"])})
+    report = REPORTS / "train.json"
+    if report.exists():
+        tracker.files("train", [report])
+        tracker.tags({"num_parameters": str(read_json(report)["num_parameters"])})
 
 
 def _describe_pretraining(tracker: Tracker) -> None:

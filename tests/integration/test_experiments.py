@@ -1,6 +1,7 @@
 """Experiments of a tiny pipeline: compared, foretold, drawn, swept."""
 
 import json
+import re
 import shutil
 import socket
 
@@ -46,12 +47,8 @@ def runs_by_rate(clone) -> dict[str, object]:
 
     client = MlflowClient(f"sqlite:///{clone.folder}/mlruns/mlflow.db")
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
-    runs = client.search_runs(experiments)
-    return {
-        run.data.params["train.learning_rate"]: run
-        for run in runs
-        if "mlflow.parentRunId" not in run.data.tags
-    }
+    runs = client.search_runs(experiments, "tags.kind = 'model'")
+    return {run.data.params["train.learning_rate"]: run for run in runs}
 
 
 def test_a_commit_and_an_experiment_are_compared_without_a_checkout(tried):
@@ -170,7 +167,8 @@ def test_a_sweep_runs_once_and_is_drawn(tried):
     drawn = picture.read_bytes()
     picture.unlink()
     listed = tried.dvc("exp", "list", "--name-only").stdout.split()
-    assert {f"sweep-length_penalty=0.5-beam_size={size}" for size in (1, 3)} <= set(listed)
+    digits = re.search(r"(\w{6}) in their names is search.length_penalty=0.5", printed)[1]
+    assert {f"beam_size={size}-{digits}" for size in (1, 3)} <= set(listed)
 
     again = tried.pipeline(*sweep).stdout
     assert "2 experiments, 0 of them queued now" in again
@@ -205,9 +203,41 @@ def test_the_pages_rank_runs_beside_what_differs(tried, monkeypatch):
     client = MlflowClient(f"sqlite:///{tried.folder}/mlruns/mlflow.db")
     pages = set_up_pages(client)
     experiment = client.get_experiment_by_name("phrasebook")
-    assert pages["phrasebook"].endswith("?viewStateShareKey=ranked")
+    links = pages["phrasebook"]
+    assert all("workflowType=machine_learning" in link for link in links.values())
+    assert "viewStateShareKey=ranked" in links["ranked by BLEU"]
+    assert links["curves"] in experiment.tags["mlflow.note.content"]
     view = json.loads(experiment.tags["mlflow.sharedViewState.ranked"])
-    assert view["orderByKey"] == "metrics.`test.bleu`"
     columns = [name for name in view["selectedColumns"] if name.startswith("params.")]
-    assert columns == ["params.`train.learning_rate`"]
-    assert "phrasebook" in experiment.tags["mlflow.note.content"]
+    assert columns[0] == "params.`search.beam_size`"
+    assert "params.`train.learning_rate`" in columns
+    listed = client.search_runs([experiment.experiment_id], view["searchFilter"])
+    assert all("bleu" in run.data.metrics for run in listed)
+    assert len(listed) >= 2
+
+
+def test_the_champion_is_marked_where_experiments_are_listed(tried):
+    from mlflow.tracking import MlflowClient
+
+    tried.pipeline("promote", "--version", "1", "--force")
+    listed = tried.pipeline("experiments").stdout
+    marked = [line.split()[0] for line in listed.split("\n") if " * " in line]
+    assert "faster" not in marked
+    assert marked
+    assert "* the champion" in listed
+    assert "\x1b" not in listed
+    client = MlflowClient(f"sqlite:///{tried.folder}/mlruns/mlflow.db")
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    (run,) = client.search_runs(experiments, "tags.champion LIKE 'version %'")
+    assert run.info.run_id == client.get_model_version("translator", "1").run_id
+
+
+def test_a_model_scored_with_two_searches_is_compared_by_evaluation(tried, params):
+    """After the sweep of beam sizes, which trained nothing."""
+    run = runs_by_rate(tried)["0.004"].info
+    done = tried.pipeline("compare", run.run_id, "workspace", check=False)
+    assert "was evaluated with 3 groups of settings; give the id" in done.stderr
+    ids = re.findall(r"([0-9a-f]{8}) \(", done.stderr)
+    told = compare(tried, ids[0], ids[1])
+    assert "search.beam_size" in told["different_decoding_settings"]
+    assert told["params"].keys() == set(told["different_decoding_settings"])

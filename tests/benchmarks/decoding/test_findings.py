@@ -107,7 +107,8 @@ def findings(measured):
 
 
 def test_each_contender_has_its_best_setting_where_it_was_measured(findings):
-    assert findings.metrics() == {"benchmark.onnx-int8.batch_1.greedy.tokens_per_second": 150.0}
+    name = "system/benchmark.onnx-int8.batch_1.greedy.tokens_per_second"
+    assert findings.metrics() == {name: 150.0}
 
 
 def test_they_join_the_run_of_the_model_if_there_is_one(findings, tmp_path, monkeypatch):

@@ -1,6 +1,6 @@
 """What MLflow's pages show at first."""
 
-from pipeline.experiments.browser_view import make_view, varying_params
+from pipeline.experiments.browser_view import make_ranking, varying_params
 
 
 def test_params_that_vary_stand_in_the_order_of_their_sections():
@@ -12,9 +12,13 @@ def test_params_that_vary_stand_in_the_order_of_their_sections():
     assert varying_params(models[:1]) == []
 
 
-def test_the_view_ranks_by_bleu_and_shows_what_fits():
-    view = make_view([f"train.p{number}" for number in range(9)])
-    assert (view["orderByKey"], view["orderByAsc"]) == ("metrics.`test.bleu`", False)
-    columns = view["selectedColumns"]
-    assert columns[0] == "metrics.`test.bleu`"
-    assert sum(name.startswith("params.") for name in columns) == 6
+def test_the_ranking_has_bleu_and_beam_size_first_and_what_fits():
+    view = make_ranking(["search.beam_size", *(f"train.p{number}" for number in range(9))])
+    assert view["searchFilter"] == "tags.kind = 'evaluation'"
+    assert (view["orderByKey"], view["orderByAsc"]) == ("metrics.`bleu`", False)
+    name, *columns = view["columnOrder"]
+    assert name == "attributes.`Run Name`"
+    assert columns == view["selectedColumns"]
+    assert columns[:3] == ["metrics.`bleu`", "params.`search.beam_size`", "tags.`champion`"]
+    assert len(columns) == len(set(columns))
+    assert sum(name.startswith("params.`train") for name in columns) == 6

@@ -82,6 +82,15 @@ def test_params_that_differ_are_listed():
     ]
 
 
+def test_different_decoding_settings_are_told_with_the_verdict():
+    a = make("a", WORSE, search__beam_size="4", train__seed="1")
+    b = make("b", WORSE, search__beam_size="1", train__seed="2")
+    told = "Different decoding settings (search.beam_size 4 and 1)"
+    assert told in describe_comparison(compare(a, b), 1, 80)
+    assert list_comparison(compare(a, b), 1)["different_decoding_settings"] == ["search.beam_size"]
+    assert "Different decoding settings" not in describe_comparison(compare(a, a), 1, 80)
+
+
 def test_a_section_that_one_side_lacks_is_no_difference():
     a = make("a", WORSE, train__seed="1", evaluate__device="cpu")
     assert compare(a, make("b", WORSE, train__seed="1")).params == []

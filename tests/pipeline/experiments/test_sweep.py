@@ -16,8 +16,23 @@ def test_a_grid_has_a_point_for_each_pair_of_values():
     assert len(points) == 6
     assert points[-1].place == (1, 2)
     assert points[-1].changes == ("train.seed=2", "train.learning_rate=2e-3", "model.dropout=0.3")
-    assert points[-1].name == "sweep-seed=2-learning_rate=2e-3-dropout=0.3"
+    assert points[-1].name == f"learning_rate=2e-3-dropout=0.3-{grid.sweep}"
     assert len({point.name for point in points}) == 6
+
+
+def test_fixed_settings_are_digits_in_a_name():
+    fixed = [f"train.setting_{number}=value" for number in range(4)]
+    grid = parse_grid(["train.seed=1,2", *fixed])
+    assert len(grid.points()[0].name) == len("seed=1-123456")
+    assert parse_grid([*reversed(fixed), "train.seed=1,2"]).sweep == grid.sweep
+    other = parse_grid(["train.seed=1,2", *fixed[1:], "train.setting_0=another"])
+    assert {one.name for one in grid.points()}.isdisjoint(one.name for one in other.points())
+    assert [one.name for one in parse_grid(["train.seed=1,2"]).points()] == ["seed=1", "seed=2"]
+
+
+def test_axes_of_one_last_name_keep_their_whole_names():
+    (first, *_) = parse_grid(["vocab.source.size=1,2", "vocab.target.size=3,4"]).points()
+    assert first.name == "vocab.source.size=1-vocab.target.size=3"
 
 
 def test_without_an_axis_it_is_the_default_sweep():
@@ -28,9 +43,9 @@ def test_without_an_axis_it_is_the_default_sweep():
 
 
 def test_commas_in_brackets_are_no_axis():
-    grid = parse_grid(["evaluate.length_bins=[5,10]", "train.seed=1,2"])
-    assert grid.fixed == ("evaluate.length_bins=[5,10]",)
-    assert grid.points()[0].name == "sweep-length_bins=_5_10_-seed=1"
+    grid = parse_grid(["evaluate.length_bins=[5,10],[6]", "train.betas=[1,2]"])
+    assert grid.fixed == ("train.betas=[1,2]",)
+    assert grid.points()[0].name == f"length_bins=_5_10_-{grid.sweep}"
 
 
 @pytest.mark.parametrize(
@@ -61,13 +76,13 @@ def test_the_report_ranks_what_has_run_and_names_what_has_not():
     scores = collect_scores(grid.points(), known)
     assert scores == {(0,): (10.0, 0.5), (2,): (12.0, 0.5)}
     lines = describe_sweep(grid.points(), known, scores).split("\n")
-    assert lines[0].endswith("sweep-seed=3")
-    assert lines[2].split() == ["failed", "sweep-seed=2"]
+    assert lines[0].endswith("seed=3")
+    assert lines[2].split() == ["failed", "seed=2"]
     assert "dvc queue logs" in lines[3]
 
     whole = rows(grid)
     text = describe_sweep(grid.points(), whole, collect_scores(grid.points(), whole))
-    assert text.endswith("python -m pipeline compare sweep-seed=2 sweep-seed=3")
+    assert text.endswith("python -m pipeline compare seed=2 seed=3")
 
 
 @pytest.mark.parametrize("changes", [TWO_AXES, ["train.seed=1,2,3"]])

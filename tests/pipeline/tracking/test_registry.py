@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from pipeline.tracking.registry import register_translator
 from pipeline.tracking.runs import begin_run
+from tests.pipeline.tracking.conftest import SOURCES
 
 
 @pytest.fixture
@@ -40,9 +41,12 @@ def test_a_translator_is_registered_once(register, project):
     (run,) = project.runs()
     version = project.client().get_model_version("translator", "1")
     assert version.run_id == run.info.run_id
-    assert version.description == "# A card of one"
+    summary, card = version.description.split("\n\n")
+    assert summary.startswith("BLEU 40.50 (int8), beam 4, toy, 20")
+    assert summary.endswith("sentences; phrasebook, learning_rate 0.002")
+    assert card == "# A card of one"
     assert version.tags["precision"] == "int8"
-    assert (version.tags["corpus"], version.tags["languages"]) == ("toy", "fr-en")
+    assert version.tags["corpus"] == "toy"
     model = project.client().get_logged_model(version.source.removeprefix("models:/"))
     assert model.status == "READY"
     assert model.experiment_id == run.info.experiment_id
@@ -74,15 +78,33 @@ def test_a_version_is_whole_and_translates_as_the_translator_does(register, proj
     assert "torch" not in needed
 
 
+def test_the_test_table_is_what_the_export_scored(register, project):
+    """One BLEU for one translator: on the card, in the registry, where two are compared."""
+    import json
+
+    from transformer.evaluation.scores import score_bleu
+
+    wrong = {"row": 1, "pytorch": "DEUX CHIEN DORT .", "onnx": "DEUX CHIEN ."}
+    Path("reports/differences.json").write_text(json.dumps({"float32": [], "int8": [wrong]}))
+    texts = [text.upper() for text in SOURCES]
+    bleu = score_bleu([texts[0], wrong["onnx"], *texts[2:]], texts, bleu_tokenizer="13a")
+    int8 = {"bleu": round(bleu, 4), "signature": "case:mixed|eff:no|tok:13a|version:2"}
+    register(graphs={"int8": int8})
+    version = project.client().get_model_version("translator", "1")
+    assert version.tags["bleu"] == f"{bleu:.2f}"
+    assert f"BLEU {bleu:.2f} (int8) on 4 sentences of toy" in promote()[1]
+
+
 def test_a_sentence_that_is_too_long_has_no_translation_in_the_test_table(project, tmp_path):
     import csv
 
-    from pipeline.tracking.model_package import write_test_table
+    from pipeline.tracking.model_package import translate_test, write_test_table
     from transformer.serving.translator import Translator
 
     sources = ["un", "deux " * 9, "trois", "chat " * 9]
     path = tmp_path / "test.csv"
-    write_test_table(path, Translator("models/translator"), sources, ["a"] * 4)
+    translations = translate_test(Translator("models/translator"), sources)
+    write_test_table(path, sources, ["a"] * 4, translations)
     with path.open(newline="") as file:
         assert [row["translation"] for row in csv.DictReader(file)] == ["UN", "", "TROIS", ""]
 
@@ -92,7 +114,7 @@ def test_the_first_promoted_is_champion_and_stays_it_against_its_equal(register,
     status, output = promote()
     assert status == 0, output
     assert champion(project) == "1"
-    assert re.search(r"challenger +version 1  BLEU 100\.00 on 4 sentences of toy", output)
+    assert re.search(r"challenger +version 1  BLEU 100\.00 \(int8\) on 4 sentences of toy", output)
     assert "is the champion already" in promote()[1]
     register("two")
     status, output = promote()
@@ -115,6 +137,8 @@ def test_a_significantly_better_one_takes_its_place(register, project):
     assert won.endswith("BLEU over version 1")
     status, output = promote("--version", "1")
     assert (status, champion(project)) == (1, "2"), output
+    (run,) = project.runs()  # both are of this model
+    assert run.data.tags["champion"] == "version 2"
     assert re.search(r"difference +-\d", output)
 
 

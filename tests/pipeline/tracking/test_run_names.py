@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.flattening import flatten, numbers
 from pipeline.recipes import make_params
-from pipeline.tracking.run_names import list_differences, name_run
+from pipeline.tracking.run_names import list_differences, name_evaluation, name_run
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,35 @@ from pipeline.tracking.run_names import list_differences, name_run
 def test_a_name_is_the_recipe_with_what_differs(changes, name):
     Path("params.yaml").write_text(make_params("phrasebook", changes))
     assert name_run() == name
+
+
+@pytest.mark.parametrize(
+    ("experiment", "name"),
+    [
+        ("half-rate", "half-rate: phrasebook, learning_rate 0.002"),
+        ("learning_rate=0.002-a1b2c3", "learning_rate=0.002-a1b2c3"),
+    ],
+)
+def test_a_dvc_experiment_is_called_as_dvc_calls_it(monkeypatch, experiment, name):
+    monkeypatch.setenv("DVC_EXP_NAME", experiment)
+    Path("params.yaml").write_text(make_params("phrasebook", ["train.learning_rate=0.002"]))
+    assert name_run() == name
+
+
+@pytest.mark.parametrize(
+    ("settings", "bleu", "name"),
+    [
+        ({}, 92.818, "92.82 phrasebook, beam 4"),
+        ({"search.beam_size": 1, "search.length_penalty": 0.5}, None,
+         "phrasebook, beam 1, length_penalty 0.5"),
+        ({"evaluate.bleu_tokenizer": "zh", "evaluate.num_bootstrap": 7}, 5.0,
+         "5.00 phrasebook, beam 4, bleu_tokenizer zh"),
+    ],
+)  # fmt: skip
+def test_an_evaluation_is_named_by_its_score_and_settings(settings, bleu, name):
+    Path("params.yaml").write_text(make_params("phrasebook", []))
+    usual = {"search.beam_size": 4, "search.length_penalty": 1.0, "evaluate.bleu_tokenizer": "13a"}
+    assert name_evaluation("phrasebook", usual | settings, bleu) == name
 
 
 def test_pretraining_is_told_where_training_begins_with_it(make_pretrain):

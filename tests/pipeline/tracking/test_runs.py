@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.tracking.runs import begin_run, join_run, open_child
+from pipeline.tracking.runs import begin_run, join_run, open_evaluation
 from pipeline.tracking.tracker import DatasetInput
 
 ROOT = Path(__file__).parents[3]
@@ -99,18 +99,31 @@ def test_a_run_that_is_gone_is_replaced_with_a_warning(place, how):
     assert second.run_id not in ("", run_id)
 
 
-def test_decoding_settings_are_child_runs_one_for_each(place):
+def test_evaluations_are_child_runs_one_for_each_group_of_settings(place):
     with join_run("h1") as tracker:
-        for beam_size, bleu in ((4, 30.0), (8, 31.0), (4, 30.0)):
+        for beam_size, bleu in ((4, 30.0), (8, 31.0), (4, 30.5)):
             settings = {"search.beam_size": beam_size}
-            open_child(tracker, f"beam_size {beam_size}", settings).metrics({"test.bleu": bleu})
+            open_evaluation(tracker, settings, "test set").metrics({"bleu": bleu})
     (parent,) = place.runs()
+    assert parent.data.metrics == {}
     children = place.runs(parents=False)
     assert {child.data.tags["mlflow.parentRunId"] for child in children} == {parent.info.run_id}
     found = {child.data.params["search.beam_size"]: child.data.metrics for child in children}
-    assert found == {"4": {"test.bleu": 30.0}, "8": {"test.bleu": 31.0}}
+    assert found == {"4": {"bleu": 30.5}, "8": {"bleu": 31.0}}
+    for child in children:  # for MLflow's columns and filters
+        assert parent.data.params.items() <= child.data.params.items()
     with join_run("h1") as again:  # a child is no run of the model
         assert again.run_id == parent.info.run_id
+
+
+@pytest.mark.parametrize(("test_set", "is_new"), [("one", False), ("another", True), (None, False)])
+def test_another_test_set_is_another_evaluation(place, test_set, is_new):
+    settings = {"search.beam_size": 4}
+    with join_run("h1") as tracker:
+        first = open_evaluation(tracker, settings, "one")
+        second = open_evaluation(tracker, settings, test_set)
+    assert (first.run_id != second.run_id) == is_new
+    assert len(place.runs(parents=False)) == 1 + is_new
 
 
 def test_an_exported_run_id_is_nobodys(place, monkeypatch):

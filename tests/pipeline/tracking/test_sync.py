@@ -1,5 +1,7 @@
 """`sync` brings MLflow level with what lies here, and again changes nothing."""
 
+import json
+import math
 import shutil
 from pathlib import Path
 
@@ -78,17 +80,55 @@ def test_what_the_stages_left_makes_a_whole_run(synced):
     run_id = run.info.run_id
     assert (run.info.run_name, run.info.status) == ("phrasebook, learning_rate 0.002", "FINISHED")
     assert run.data.tags["model_hash"] == model_hash(Path("models/checkpoint"))
-    assert run.data.tags["dvc_lock"] == sha256_file(Path("dvc.lock"))
-    assert run.data.tags["signature.bleu"].startswith("nrefs:1")
-    assert run.data.metrics["test.bleu"] == 40.5
-    assert run.data.metrics["export.onnx_bleu"] == 40.5
     assert len(synced.history(run_id, "train_loss")) == 3
-    assert {one.dataset.name for one in run.inputs.dataset_inputs} == {"toy", "toy ids", "toy test"}
-    folders = {"attention", "curves", "data", "evaluate", "export"}
-    assert folders <= synced.artifacts(run_id)
+    assert {one.dataset.name for one in run.inputs.dataset_inputs} == {"toy", "toy ids"}
+    assert synced.artifacts(run_id) == {"curves", "data", "train"}
     (child,) = synced.runs(parents=False)
-    assert child.info.run_name == "beam_size 4, length_penalty 1.0"
-    assert child.data.metrics["test.bleu"] == 40.5
+    assert child.info.run_name == "40.51 phrasebook, learning_rate 0.002, beam 4"
+    # Rounded; all of the report is among the artefacts.
+    scores = {"bleu": 40.51, "bleu_low": 39.0, "bleu_high": 42.0}
+    assert child.data.metrics == scores | {"float32_bleu": 40.51}
+    assert child.data.tags["dvc_lock"] == sha256_file(Path("dvc.lock"))
+    assert child.data.tags["signature.bleu"].startswith("nrefs:1")
+    assert [one.dataset.name for one in child.inputs.dataset_inputs] == ["toy test"]
+    assert {"attention", "evaluate", "export"} <= synced.artifacts(child.info.run_id)
+    assert synced.artifacts(child.info.run_id, "attention") == {"attention/00000-un-chat-dort.png"}
+
+
+def test_figures_of_another_search_stand_in_a_run_of_their_own(synced):
+    write_lock()
+    sync()
+    report, params = Path("reports/evaluate.json"), Path("params.yaml")
+    report.write_text(report.read_text().replace("40.5062", "38.0"))
+    params.write_text(params.read_text().replace("beam_size: 4", "beam_size: 1"))
+    write_lock()
+    lock = YAML(typ="safe").load(Path("dvc.lock"))
+    lock["stages"]["export"]["deps"] = [{"path": "models/checkpoint", "md5": "0" * 32}]
+    YAML().dump(lock, Path("dvc.lock"))
+    assert "export is left out" in sync()[1]
+    found = {
+        run.data.params["search.beam_size"]: (
+            run.data.metrics["bleu"],
+            "float32_bleu" in run.data.metrics,
+        )
+        for run in synced.runs(parents=False)
+    }
+    assert found == {"4": (40.51, True), "1": (38.0, False)}
+
+
+def test_a_precision_that_was_left_out_since_has_no_figure(synced):
+    report = Path("reports/export.json")
+    with_int8 = {"onnx_bleu": 40.5062, "int8_bleu": 39.0, "bleu_signature": "s"}
+    report.write_text(json.dumps(with_int8))
+    sync()
+    (run,) = synced.runs(parents=False)
+    assert run.data.metrics["int8_bleu"] == 39.0
+    report.write_text(json.dumps({"onnx_bleu": 40.5062, "bleu_signature": "s"}))
+    for _ in range(2):
+        sync()
+        (run,) = synced.runs(parents=False)
+        assert math.isnan(run.data.metrics["int8_bleu"])
+        assert len(synced.history(run.info.run_id, "int8_bleu")) == 2
 
 
 def test_again_it_changes_nothing(synced):
@@ -118,13 +158,13 @@ def test_results_that_came_back_replace_the_figures(synced):
     sync()
     report = Path("reports/evaluate.json")
     first = report.read_text()
-    for text in (first.replace("40.5", "41.5"), first):
+    for text in (first.replace("40.5062", "41.5"), first):
         report.write_text(text)
         write_lock()
         assert sync()[0] == 0
-    (run,) = synced.runs()
-    assert run.data.metrics["test.bleu"] == run.data.metrics["bleu"] == 40.5
-    assert synced.history(run.info.run_id, "test.bleu") == [(0, 40.5), (0, 41.5), (0, 40.5)]
+    (run,) = synced.runs(parents=False)
+    assert run.info.run_name.startswith("40.51 ")
+    assert synced.history(run.info.run_id, "bleu") == [(0, 40.51), (0, 41.5), (0, 40.51)]
 
 
 @pytest.mark.parametrize(
@@ -159,9 +199,9 @@ def test_a_later_stage_that_is_not_level_is_left_out_and_told(synced):
     status, output = sync()
     assert status == 0
     assert "evaluate is left out: reports/evaluate.json is not the one of dvc.lock" in output
-    (run,) = synced.runs()
-    assert "test.bleu" not in run.data.metrics
-    assert run.data.metrics["export.onnx_bleu"] == 40.5
+    (run,) = synced.runs(parents=False)
+    assert run.data.metrics == {"float32_bleu": 40.51}
+    assert run.info.run_name == "phrasebook, learning_rate 0.002, beam 4"
     assert "dvc_lock" not in run.data.tags
 
 
@@ -174,8 +214,8 @@ def test_a_translator_of_the_model_before_is_left_out(synced):
     status, output = sync()
     assert status == 0
     assert "export is left out: it was made from another models/checkpoint" in output
-    (run,) = synced.runs()
-    assert "export.onnx_bleu" not in run.data.metrics
+    (run,) = synced.runs(parents=False)
+    assert "float32_bleu" not in run.data.metrics
 
 
 def test_without_dvc_the_files_alone_count(synced):
@@ -183,8 +223,8 @@ def test_without_dvc_the_files_alone_count(synced):
     status, output = sync()
     assert status == 0
     assert "evaluate is left out: reports/evaluate.json is missing" in output
-    (run,) = synced.runs()
-    assert run.data.metrics["export.onnx_bleu"] == 40.5
+    (run,) = synced.runs(parents=False)
+    assert run.data.metrics == {"float32_bleu": 40.51}
 
 
 def test_a_translator_without_its_test_set_is_not_registered_and_that_is_told(synced):
@@ -234,7 +274,8 @@ def test_a_training_that_lost_its_tracker_keeps_its_run(synced, monkeypatch):
     assert sync()[0] == 0
     (run,) = synced.runs()
     assert (run.info.run_id, run.info.status) == (open_run.info.run_id, "FINISHED")
-    assert run.data.metrics["test.bleu"] == 40.5
+    (evaluation,) = synced.runs(parents=False)
+    assert evaluation.data.metrics["bleu"] == 40.51
 
 
 def test_a_training_without_a_tracker_is_caught_up_with(synced, monkeypatch):
@@ -246,4 +287,4 @@ def test_a_training_without_a_tracker_is_caught_up_with(synced, monkeypatch):
     assert sync()[0] == 0
     (run,) = synced.runs()
     assert len(synced.history(run.info.run_id, "train_loss")) == 3
-    assert len(run.inputs.dataset_inputs) == 3
+    assert len(run.inputs.dataset_inputs) == 2
