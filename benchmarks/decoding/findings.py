@@ -12,7 +12,7 @@ from benchmarks.decoding.contenders import NAMES
 from benchmarks.harness.findings import Findings, label
 from benchmarks.harness.report import MEBIBYTE, Verdict, judge, markdown_table
 from benchmarks.harness.rounds import Variant
-from pipeline.tracking.system import SYSTEM
+from pipeline.tracking.system import WORKLOAD
 
 CTRANSLATE2 = ("ctranslate2-float32", "ctranslate2-int8", "ctranslate2-int8-shortlist")
 # One contender's best setting over the best of others, in every cell: at least so much.
@@ -126,7 +126,7 @@ class DecodingFindings(Findings):
                 found = speeds.median(speeds.best([who], cell), cell)
                 if found is not None:
                     where = f"batch_{cell.batch_size}.{beam_name(cell.beam_size).replace(' ', '_')}"
-                    figures[f"{SYSTEM}benchmark.{who}.{where}.tokens_per_second"] = found
+                    figures[f"{WORKLOAD}benchmark.{who}.{where}.tokens_per_second"] = found
         return figures
 
 

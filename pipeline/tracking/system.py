@@ -1,4 +1,4 @@
-"""CPU, memory and GPU while training runs, under the names that MLflow's pages expect.
+"""CPU, memory and GPU while training runs, under MLflow's names but for the prefix.
 
 MLflow's own monitors measure, when they are asked to between two steps. What its settings start,
 `SystemMetricsMonitor`, can't be asked: it is a thread that samples by the clock while the training
@@ -9,8 +9,9 @@ import time
 from contextlib import suppress
 from typing import Any
 
-# What begins with it MLflow shows on a tab of its own, apart from the model's curves.
-SYSTEM = "system/"
+# What the machine did, by a prefix that sorts after the model's curves. Under MLflow's own,
+# `system/`, it would be the first that a run's page shows.
+WORKLOAD = "workload."
 # Often enough for a run of seconds, seldom enough for one of days.
 _MIN_SECONDS, _SHARE_OF_RUN = 1.0, 0.01
 
@@ -43,6 +44,6 @@ class SystemSampler:
         figures: dict[str, float] = {}
         for monitor in self._monitors:
             monitor.collect_metrics()
-            figures |= {SYSTEM + k: float(v) for k, v in monitor.aggregate_metrics().items()}
+            figures |= {WORKLOAD + k: float(v) for k, v in monitor.aggregate_metrics().items()}
             monitor.clear_metrics()
         return figures

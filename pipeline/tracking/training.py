@@ -9,7 +9,7 @@ from pipeline.tracking.pending_runs import keep_pending_run, read_run_id, write_
 from pipeline.tracking.provenance import device_tag
 from pipeline.tracking.run_names import model_params
 from pipeline.tracking.runs import MODEL_HASH, begin_run
-from pipeline.tracking.system import SYSTEM, SystemSampler
+from pipeline.tracking.system import WORKLOAD, SystemSampler
 from pipeline.tracking.tracker import Tracker
 from pipeline.tracking.training_files import describe_data, describe_outcome
 from transformer.monitoring.throughput import Speed
@@ -61,7 +61,7 @@ class TrackingReporter:
         self._step = row.step
         if self._tracker is not None and row.step > self._last_train:
             system = self._system.sample_if_due() if self._system is not None else {}
-            speeds = {f"{SYSTEM}{name}": value for name, value in _values(speed).items()}
+            speeds = {f"{WORKLOAD}{name}": value for name, value in _values(speed).items()}
             self._tracker.log(_values(row) | speeds | system, row.step)
 
     def on_validation(self, row: ValidRow) -> None:
@@ -113,8 +113,9 @@ def track_training(folder: Path | None = None) -> Iterator[TrackingReporter]:
 
 def _values(row: Any) -> dict[str, float]:
     # Rows and speeds are named tuples; what can't be measured everywhere may be None.
+    # Six digits: MLflow's pages show all that there are.
     return {
-        name: float(value)
+        name: float(f"{value:.6g}")
         for name, value in row._asdict().items()
         if name != "step" and isinstance(value, int | float)
     }

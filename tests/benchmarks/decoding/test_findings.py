@@ -107,7 +107,7 @@ def findings(measured):
 
 
 def test_each_contender_has_its_best_setting_where_it_was_measured(findings):
-    name = "system/benchmark.onnx-int8.batch_1.greedy.tokens_per_second"
+    name = "workload.benchmark.onnx-int8.batch_1.greedy.tokens_per_second"
     assert findings.metrics() == {name: 150.0}
 
 

@@ -34,11 +34,11 @@ def test_a_training_is_one_run_with_curves_data_and_machine(project):
     assert run.info.status == "FINISHED"
     run_id = run.info.run_id
     assert project.history(run_id, "train_loss") == [(10, 2.5), (20, 5.0), (30, 7.5)]
-    speeds = project.history(run_id, "system/tokens_per_second")
+    speeds = project.history(run_id, "workload.tokens_per_second")
     assert speeds == [(10, 100), (20, 100), (30, 100)]
     assert project.history(run_id, "accuracy") == [(30, 0.5)]
-    assert 0 < run.data.metrics["system/system_memory_usage_percentage"] < 100
-    assert math.isfinite(run.data.metrics["system/cpu_utilization_percentage"])
+    assert 0 < run.data.metrics["workload.system_memory_usage_percentage"] < 100
+    assert math.isfinite(run.data.metrics["workload.cpu_utilization_percentage"])
     tags = run.data.tags
     assert (tags["model_hash"], tags["corpus"], tags["num_steps"]) == ("h1", "toy", "40")
     assert tags["corpus.sha256.train"] == "1" * 64
@@ -133,5 +133,5 @@ def test_what_could_not_be_measured_is_left_out(place):
         reporter.on_start(40, 9, 0)
         reporter.on_log(TrainRow(10, 1.0, 0.1, 1.0), speed(1.0))
     metrics = place.runs()[0].data.metrics
-    assert metrics["system/padding_share"] == 0.25
-    assert "system/mfu" not in metrics
+    assert metrics["workload.padding_share"] == 0.25
+    assert "workload.mfu" not in metrics
