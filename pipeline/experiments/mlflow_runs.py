@@ -145,5 +145,7 @@ def _read_params(run: Any) -> dict[str, str]:
     searched: Mapping[str, str] = {
         key: value for key, value in run.data.tags.items() if key.startswith("search.")
     }
-    flat = {**searched, **run.data.params}
+    # Of `evaluate` a run has but a part.
+    known = {key: v for key, v in run.data.params.items() if not key.startswith("evaluate.")}
+    flat = {**searched, **known}
     return {key: _PYTHON_WORDS.get(value, format_param(value)) for key, value in flat.items()}

@@ -17,6 +17,8 @@ from pipeline.tracking.dvc_lock import LOCK
 
 _STAGES = ("train", "evaluate", "export")
 _TEST_PART = "test.parquet"
+# What figures on a sample of the test set begin with.
+_QUICK = "quick_"
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class Experiment:
     baseline: str
     # Of `reports/metrics`: `bleu`, `bleu_margin`, `chrf`, `int8_bleu`, `perplexity`, ...
     figures: Mapping[str, float]
+    # How many sentences of the test set a quick experiment was scored on; None: on all.
+    sample: int | None
     # Flat, with the names of params.yaml.
     params: Mapping[str, Any]
     # DVC's digest of what BLEU was measured on. Where its cache lacks that, of the whole corpus.
@@ -67,15 +71,19 @@ def _read(name: str, baseline: str, commit: str | None) -> Iterator[Experiment]:
     for stage in _STAGES:
         if text := _read_file(commit, METRICS / f"{stage}.json"):
             figures |= json.loads(text)
-    params = _read_file(commit, PARAMS)
-    if "bleu" not in figures or params is None:
+    is_quick = f"{_QUICK}bleu" in figures
+    figures = {key.removeprefix(_QUICK): value for key, value in figures.items()}
+    text = _read_file(commit, PARAMS)
+    if "bleu" not in figures or text is None:
         return
+    params = flatten(parse_params(text, name))
     lock = _read_file(commit, LOCK) or ""
     yield Experiment(
         name,
         baseline,
         figures,
-        flatten(parse_params(params, name)),
+        params.get("evaluate.num_sentences") if is_quick else None,
+        params,
         _find_test_set(_find_digest(lock, RAW) or ""),
         _find_digest(lock, TRANSLATOR),
     )

@@ -21,7 +21,7 @@ _PADDING = 2
 def describe_experiments(
     experiments: Sequence[Experiment], reference: str, champion: str | None, width: int | None
 ) -> str:
-    """One table for each test set, since scores on two of them can't be ranked together.
+    """One table for each test set or sample of it: scores on two of them can't be ranked together.
 
     Args:
         experiments: the best first.
@@ -30,13 +30,18 @@ def describe_experiments(
         width: of a line, in characters, to which names and params are wrapped; None sets no limit.
     """
     base = next((one for one in experiments if one.name == reference), experiments[0])
-    by_test_set = sorted(experiments, key=lambda one: (one.test_set != base.test_set, one.test_set))
+
+    def scored_on(one: Experiment) -> tuple[bool, str, int]:
+        return one.test_set != base.test_set, one.test_set, one.sample or 0
+
     parts = []
-    for test_set, group in groupby(by_test_set, key=lambda one: one.test_set):
-        members = list(group)
-        if len({one.test_set for one in experiments}) > 1:
-            corpus = members[0].params.get("corpus.name", "")
-            parts.append(f"test set of {corpus} {test_set[:7]}")
+    tables = [list(group) for _, group in groupby(sorted(experiments, key=scored_on), scored_on)]
+    for members in tables:
+        first = members[0]
+        if len(tables) > 1 or first.sample is not None:
+            sample = f"{first.sample} sentences of the " if first.sample is not None else ""
+            corpus = first.params.get("corpus.name", "")
+            parts.append(f"scored on {sample}test set {first.test_set[:7]} of {corpus}")
         parts.append(_tabulate(members, base, champion, width))
     if any(one.translator == champion for one in experiments if one.translator is not None):
         parts.append(f"{_MARK} the champion")

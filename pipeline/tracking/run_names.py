@@ -71,7 +71,9 @@ def name_evaluation(
     told = {key: value for key, value in settings.items() if key not in _UNTOLD}
     others = [f"{key} {value}" for key, value in list_differences(known, told).items()]
     words = [model, f"beam {settings['search.beam_size']}", *others]
-    return f"{'' if bleu is None else f'{bleu:.2f} '}{', '.join(words)}"[:_MAX_CHARACTERS]
+    quick = "quick " if settings.get("evaluate.num_sentences") is not None else ""
+    score = "" if bleu is None else f"{bleu:.2f} "
+    return f"{quick}{score}{', '.join(words)}"[:_MAX_CHARACTERS]
 
 
 def list_differences(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:

@@ -99,12 +99,14 @@ def test_test_sets_are_told_apart_by_the_listing_in_dvcs_cache(repository):
     assert sets["main"] == f"{'1' * 32}.dir"
 
 
-def make(name: str, bleu: float, test_set: str = "t", **params: object) -> Experiment:
+def make(
+    name: str, bleu: float, test_set: str = "t", sample: int | None = None, **params: object
+) -> Experiment:
     values = {"corpus.name": "toy", "search.beam_size": 4, "train.seed": 1} | {
         key.replace("__", "."): value for key, value in params.items()
     }
     figures = {"bleu": bleu, "bleu_margin": 1.25, "int8_bleu": bleu - 0.2}
-    return Experiment(name, "0" * 40, figures, values, test_set, f"{name}.dir")
+    return Experiment(name, "0" * 40, figures, sample, values, test_set, f"{name}.dir")
 
 
 def test_score_margin_beam_and_what_differs_stand_in_a_row():
@@ -133,8 +135,16 @@ def test_nothing_is_cut_at_any_width(width):
 
 
 def test_scores_on_two_test_sets_stand_in_two_tables():
-    found = [make("other", 90.0, test_set="u"), make("main", 30.0)]
-    first, table, second, other = describe_experiments(found, "main", None, 100).split("\n\n")
-    assert (first, second) == ("test set of toy t", "test set of toy u")
-    assert "main" in table.split("\n")[1]
-    assert "other" in other.split("\n")[1]
+    found = [
+        make("other", 90.0, test_set="u"),
+        make("quick", 50.0, sample=200),
+        make("main", 30.0),
+    ]
+    parts = describe_experiments(found, "main", None, 100).split("\n\n")
+    assert parts[0::2] == [
+        "scored on test set t of toy",
+        "scored on 200 sentences of the test set t of toy",
+        "scored on test set u of toy",
+    ]
+    names = [table.split("\n")[1].split()[0] for table in parts[1::2]]
+    assert names == ["main", "quick", "other"]

@@ -100,6 +100,26 @@ def test_the_picture_is_the_same_for_the_same_scores(tmp_path, changes):
     assert pictures[0] == pictures[1] != pictures[2]
 
 
+@pytest.mark.parametrize("axes", [["train.seed=1,2"], TWO_AXES[:2]])
+def test_a_long_title_stays_within_the_picture(tmp_path, monkeypatch, axes):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figures = []
+    monkeypatch.setattr(
+        "transformer.evaluation.plots.write_figure", lambda figure, path: figures.append(figure)
+    )
+    fixed = [f"train.a_rather_long_name_{number}=WWWWWWWW" for number in range(5)]
+    grid = parse_grid([*axes, *fixed])
+    draw_sweep(grid, {point.place: (10.0, 1.0) for point in grid.points()}, tmp_path / "no.png")
+    (figure,) = figures
+    FigureCanvasAgg(figure).draw()
+    title = figure.axes[0].title
+    assert all(one in title.get_text().replace("\n", " ") for one in fixed)
+    extent = title.get_window_extent()
+    assert extent.x0 >= 0
+    assert extent.x1 <= figure.bbox.width
+
+
 def test_nothing_to_draw_is_refused(tmp_path):
     with pytest.raises(ValueError, match="none of the sweep's experiments has run"):
         draw_sweep(parse_grid(TWO_AXES), {}, tmp_path / "sweep.png")

@@ -56,6 +56,7 @@ def test_a_dvc_experiment_is_called_as_dvc_calls_it(monkeypatch, experiment, nam
          "phrasebook, beam 1, length_penalty 0.5"),
         ({"evaluate.bleu_tokenizer": "zh", "evaluate.num_bootstrap": 7}, 5.0,
          "5.00 phrasebook, beam 4, bleu_tokenizer zh"),
+        ({"evaluate.num_sentences": 9}, 90.0, "quick 90.00 phrasebook, beam 4, num_sentences 9"),
     ],
 )  # fmt: skip
 def test_an_evaluation_is_named_by_its_score_and_settings(settings, bleu, name):
