@@ -12,7 +12,7 @@ from pipeline.flattening import flatten
 from pipeline.params import read_params
 from pipeline.paths import MANIFEST, RAW, REPORTS
 from pipeline.tracking.digests import dvc_digest
-from pipeline.tracking.run_names import name_evaluation
+from pipeline.tracking.run_names import put_score
 from pipeline.tracking.runs import join_run, open_evaluation
 from pipeline.tracking.tables import log_table
 from pipeline.tracking.tracker import DatasetInput, Tracker
@@ -61,10 +61,9 @@ def describe_evaluation(model: Tracker) -> Tracker:
     run = open_present_evaluation(model)
     run.metrics({name: round(values[name], n) for name, n in _FIGURES.items() if name in values})
     run.tags({f"signature.{name}": text for name, text in values["signatures"].items()})
-    parent = model.read()
-    if parent is not None:
-        settings = _settings(read_params())
-        run.rename(name_evaluation(parent.info.run_name, settings, values["bleu"]))
+    present = run.read()
+    if present is not None:
+        run.rename(put_score(present.info.run_name, values["bleu"]))
     _log_test_set(run)
     names = ("evaluate.json", "bleu_by_length.csv", "bleu_by_length.png", "translations.csv")
     run.files("evaluate", [REPORTS / name for name in names])

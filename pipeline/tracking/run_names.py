@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,8 @@ _MAX_DIFFERENCES = 6
 _MIN_NAME = 5
 # Settings of an evaluation that are told otherwise, or say little.
 _UNTOLD = ("search.beam_size", "evaluate.num_bootstrap")
+# Before the name of an evaluation.
+_SCORE = re.compile(r"^\d+\.\d\d ")
 # MLflow keeps run names up to this many characters.
 _MAX_CHARACTERS = 250
 
@@ -54,26 +57,26 @@ def name_run(path: Path = PARAMS) -> str:
     return (told if experiment is None else f"{experiment}: {told}")[:_MAX_CHARACTERS]
 
 
-def name_evaluation(
-    model: str, settings: Mapping[str, Any], bleu: float | None = None, path: Path = PARAMS
-) -> str:
-    """Such as `92.82 phrasebook, learning_rate 0.002, beam 4`: what tells it apart comes first.
+def name_evaluation(settings: Mapping[str, Any], path: Path = PARAMS) -> str:
+    """Such as `phrasebook, learning_rate 0.002, beam 4`: the model, and how it decodes.
 
     Args:
-        model: the name of the model's run.
-        settings: flat, of the sections `search` and `evaluate`.
-        bleu: None before anything is scored.
-        path: a params file; settings that are not its recipe's are told.
+        settings: flat, of the sections `search` and `evaluate`; those that are not the recipe's are
+            told.
+        path: a params file.
     """
     recipe = recipe_name(path)
     base = flatten(load_recipe(recipe)) if recipe is not None else settings
     known = {key: base.get(key) for key in settings if key not in _UNTOLD}
     told = {key: value for key, value in settings.items() if key not in _UNTOLD}
     others = [f"{key} {value}" for key, value in list_differences(known, told).items()]
-    words = [model, f"beam {settings['search.beam_size']}", *others]
     quick = "quick " if settings.get("evaluate.num_sentences") is not None else ""
-    score = "" if bleu is None else f"{bleu:.2f} "
-    return f"{quick}{score}{', '.join(words)}"[:_MAX_CHARACTERS]
+    return quick + ", ".join([name_run(path), f"beam {settings['search.beam_size']}", *others])
+
+
+def put_score(name: str, bleu: float) -> str:
+    """An evaluation's name behind its BLEU, which lists show even where they cut the rest."""
+    return f"{bleu:.2f} {_SCORE.sub('', name)}"[:_MAX_CHARACTERS]
 
 
 def list_differences(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:

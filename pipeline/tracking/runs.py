@@ -10,7 +10,7 @@ from pipeline.tracking.backend import open_client, open_experiment
 from pipeline.tracking.pending_runs import take_pending_run
 from pipeline.tracking.provenance import provenance_tags
 from pipeline.tracking.run_names import model_params, name_evaluation, name_run
-from pipeline.tracking.tracker import Tracker
+from pipeline.tracking.tracker import LostError, Tracker
 from pipeline.tracking.training_files import corpus_name, describe_training
 
 MODEL_HASH = "model_hash"
@@ -125,7 +125,7 @@ def open_evaluation(
         nonlocal parent
         parent = model.read()
         if parent is None:
-            raise RuntimeError("the run that it belongs to is out of reach")
+            raise LostError
         client, _ = open_client()
         experiment = parent.info.experiment_id
         query = f"tags.`{PARENT}` = '{model.run_id}' and tags.{KIND} = '{EVALUATION}'"
@@ -137,7 +137,7 @@ def open_evaluation(
         tags = {PARENT: model.run_id, KIND: EVALUATION, _SETTINGS: key} | provenance_tags()
         if test_sha256 is not None:
             tags[_TEST_SET] = test_sha256
-        name = name_evaluation(parent.info.run_name, settings)
+        name = name_evaluation(settings)
         run_id = client.create_run(experiment, run_name=name, tags=tags).info.run_id
         client.set_terminated(run_id)
         return client, run_id

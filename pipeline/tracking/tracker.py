@@ -29,6 +29,10 @@ class DatasetInput(NamedTuple):
     origin: str
 
 
+class LostError(Exception):
+    """MLflow was lost before, which was told then."""
+
+
 class Tracker:
     """Writes to one MLflow run, or to nothing once MLflow has failed.
 
@@ -162,7 +166,7 @@ class Tracker:
         try:
             yield self._client
         except Exception as error:  # MLflow, its database and the network raise anything
-            if not self._has_failed:
+            if not self._has_failed and not isinstance(error, LostError):
                 _tell(error)
             self._has_failed = True
             self._client = _NOWHERE

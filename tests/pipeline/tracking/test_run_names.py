@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.flattening import flatten, numbers
 from pipeline.recipes import make_params
-from pipeline.tracking.run_names import list_differences, name_evaluation, name_run
+from pipeline.tracking.run_names import list_differences, name_evaluation, name_run, put_score
 
 
 @pytest.mark.parametrize(
@@ -49,20 +49,26 @@ def test_a_dvc_experiment_is_called_as_dvc_calls_it(monkeypatch, experiment, nam
 
 
 @pytest.mark.parametrize(
-    ("settings", "bleu", "name"),
+    ("settings", "name"),
     [
-        ({}, 92.818, "92.82 phrasebook, beam 4"),
-        ({"search.beam_size": 1, "search.length_penalty": 0.5}, None,
+        ({}, "phrasebook, beam 4"),
+        ({"search.beam_size": 1, "search.length_penalty": 0.5},
          "phrasebook, beam 1, length_penalty 0.5"),
-        ({"evaluate.bleu_tokenizer": "zh", "evaluate.num_bootstrap": 7}, 5.0,
-         "5.00 phrasebook, beam 4, bleu_tokenizer zh"),
-        ({"evaluate.num_sentences": 9}, 90.0, "quick 90.00 phrasebook, beam 4, num_sentences 9"),
+        ({"evaluate.bleu_tokenizer": "zh", "evaluate.num_bootstrap": 7},
+         "phrasebook, beam 4, bleu_tokenizer zh"),
+        ({"evaluate.num_sentences": 200}, "quick phrasebook, beam 4, num_sentences 200"),
     ],
 )  # fmt: skip
-def test_an_evaluation_is_named_by_its_score_and_settings(settings, bleu, name):
+def test_an_evaluation_is_named_by_model_and_settings(settings, name):
     Path("params.yaml").write_text(make_params("phrasebook", []))
     usual = {"search.beam_size": 4, "search.length_penalty": 1.0, "evaluate.bleu_tokenizer": "13a"}
-    assert name_evaluation("phrasebook", usual | settings, bleu) == name
+    assert name_evaluation(usual | settings) == name
+
+
+def test_an_evaluations_name_begins_with_its_latest_score():
+    first = put_score("phrasebook, beam 4", 92.818)
+    assert first == "92.82 phrasebook, beam 4"
+    assert put_score(first, 5.0) == "5.00 phrasebook, beam 4"
 
 
 def test_pretraining_is_told_where_training_begins_with_it(make_pretrain):
