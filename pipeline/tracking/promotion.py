@@ -3,6 +3,7 @@
 import csv
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,6 +108,8 @@ def make_champion(client: Any, comparison: ChampionComparison) -> None:
 
 def mark_champion(client: Any) -> None:
     """Tags the run of the champion, for MLflow's list of runs, and no other."""
+    from mlflow.exceptions import MlflowException
+
     version = find_champion(client)
     marked = {} if version is None else {version.run_id: f"version {version.version}"}
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
@@ -116,7 +119,8 @@ def mark_champion(client: Any) -> None:
         elif run.data.tags[CHAMPION] == marked[run.info.run_id]:
             marked = {}
     for run_id, value in marked.items():
-        client.set_tag(run_id, CHAMPION, value)
+        with suppress(MlflowException):  # the run was deleted since
+            client.set_tag(run_id, CHAMPION, value)
 
 
 def champion_digest() -> str | None:
