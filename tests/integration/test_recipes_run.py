@@ -177,7 +177,7 @@ def test_the_toy_learns_its_sentence_and_tells_how_it_translates_it(project, cap
 
 
 PRETRAIN_TRAIN = (
-    "{initialize_from: null, seed: 1, device: cpu, precision: float32, "
+    "{initialize_from: null, initial_embeddings: random, seed: 1, device: cpu, precision: float32, "
     "num_processes: 1, num_threads: 1, compile: false, deterministic: false, batch_tokens: 512, "
     "batch_sentences: null, "
     "gradient_accumulation: 1, "

@@ -24,7 +24,8 @@ class Lexicon(NamedTuple):
     source: Integers  # [number of pairs]
     target: Integers  # likewise
     probability: NDArray[np.float64]  # likewise
-    target_counts: Integers  # [V], how often each target token occurs
+    source_counts: Integers  # [V], how often each source token occurs in the sample
+    target_counts: Integers  # likewise
 
 
 def fit_lexicon(pairs: PairDataset, source_vocab_size: int, target_vocab_size: int) -> Lexicon:
@@ -61,6 +62,7 @@ def fit_lexicon(pairs: PairDataset, source_vocab_size: int, target_vocab_size: i
         sources[is_word],
         targets[is_word],
         probability[is_word],
+        np.bincount(source, minlength=source_vocab_size),
         np.bincount(target, minlength=target_vocab_size),
     )
 
