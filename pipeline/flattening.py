@@ -1,5 +1,6 @@
 """Nested values under the dotted names of `params.yaml`."""
 
+import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,3 +33,15 @@ def list_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tu
         for key in dict.fromkeys([*before, *after])
         if (key in before, before.get(key)) != (key in after, after.get(key))
     }
+
+
+def tell_unknown_key(key: str, values: Mapping[str, Any]) -> str:
+    """Says that nested values have no such dotted name, and which similar one they have."""
+    names = list(flatten(values))
+    alike = difflib.get_close_matches(key, names, n=1)
+    if not alike:  # the section was left out, or is another
+        by_last = {name.rsplit(".", 1)[-1]: name for name in names}
+        last = difflib.get_close_matches(key.rsplit(".", 1)[-1], by_last, n=1)
+        alike = [by_last[name] for name in last]
+    advice = f"; did you mean {alike[0]!r}?" if alike else ""
+    return f"params.yaml has no key {key!r}{advice}"

@@ -164,6 +164,7 @@ def test_an_empty_test_set_is_refused():
 
 SECTION = {
     "device": "auto",
+    "num_sentences": None,
     "batch_tokens": 4096,
     "bleu_tokenizer": "13a",
     "num_bootstrap": 1000,
@@ -186,6 +187,7 @@ def test_the_evaluate_section_is_read():
         ({"length_bins": [0, 5]}, "length_bins = [0, 5] must be positive"),
         ({"length_bins": []}, "evaluate.length_bins = []"),
         ({"bleu_tokenizer": "moses"}, "evaluate.bleu_tokenizer = 'moses'"),
+        ({"num_sentences": 0}, "evaluate.num_sentences = 0"),
         ({"num_bootstrap": 1}, "evaluate.num_bootstrap = 1"),
         ({"device": "tpu"}, "evaluate.device = 'tpu'"),
     ],
