@@ -9,6 +9,7 @@ from transformer.config import parse_section
 from transformer.evaluation.config import EvaluateConfig
 from transformer.evaluation.scores import (
     compare_bleu,
+    has_four_words,
     score_bleu,
     score_by_length,
     score_corpus,
@@ -155,6 +156,14 @@ def test_one_group_of_all_scores_as_the_corpus():
 def test_misaligned_texts_are_refused():
     with pytest.raises(ValueError, match="3 hypotheses stand against 4 references"):
         score(HYPOTHESES[:3], REFERENCES)
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "expected"),
+    [("a b c x d e", False), ("a b c", False), ("x a b c d y", True), ("", False)],
+)
+def test_without_four_words_in_a_row_bleu_says_nothing(hypothesis, expected):
+    assert has_four_words([hypothesis], ["a b c d e"], bleu_tokenizer="13a") is expected
 
 
 def test_an_empty_test_set_is_refused():
