@@ -36,6 +36,7 @@ class ServedTranslator(PythonModel):  # type: ignore[misc]  # mlflow is untyped
             if getattr(known, "__name__", "") == refuse_unknown_params.__name__:
                 log.removeFilter(known)
         log.addFilter(refuse_unknown_params)
+        log.setLevel(logging.WARNING)  # where MLflow is asked to be quieter, no filter would see it
 
     def predict(
         self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None

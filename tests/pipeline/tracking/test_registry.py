@@ -106,7 +106,8 @@ def test_the_first_promoted_is_champion_and_stays_it_against_its_equal(register,
 
 
 def test_a_quick_export_is_neither_registered_nor_promoted(register, project):
-    assert register("quick", sampled_from=900) is None
+    project.put_translator("quick", sampled_from=900)
+    assert register_translator(begin_run(), {}) is None
     code, told = promote()
     assert code == 1
     assert "set evaluate.num_sentences to null" in told
