@@ -69,23 +69,32 @@ def check_corpus(corpus: CorpusConfig, vocab: VocabConfig, train: TrainConfig) -
     return CorpusCheck(facts, problems)
 
 
-def find_unknown_path(corpus: CorpusConfig) -> str | None:
-    """What to do about text that lies in the repository and is in neither git nor DVC, if it does.
+def find_unknown_file(path: Path) -> str | None:
+    """What to do about text in the repository that is in neither git nor DVC, if there is any.
 
     Experiments that run in a copy would not have it.
+
+    Args:
+        path: a file or folder that a stage depends on.
     """
-    path = Path(corpus.path).resolve()
-    root = main_checkout()
-    if not path.exists() or root not in path.parents or not run_git("rev-parse", "HEAD"):
+    root, path = main_checkout(), path.resolve()
+    if root not in path.parents or not run_git("rev-parse", "HEAD"):
         return None
-    within = path.relative_to(root)
-    above = [within, *list(within.parents)[:-1]]
-    if run_git("ls-files", "--", *(str(within), *(f"{one}.dvc" for one in above))):
+    known = {root / name for name in run_git("ls-files").split("\n")}
+    files = [file for file in (path, *sorted(path.rglob("*"))) if file.is_file()]
+    unknown = [
+        file
+        for file in files
+        if known.isdisjoint([file, *(Path(f"{one}.dvc") for one in (file, *file.parents))])
+    ]
+    if not unknown:
         return None
+    # All of it at once, but for a folder of which git has a part.
+    what = (path if len(unknown) == len(files) else unknown[0]).relative_to(root)
     return (
-        f"corpus.path = {corpus.path}: neither git nor DVC knows it, so experiments in a copy "
-        f"(`dvc exp run --temp`, the queue, `sweep`) would not find it: `dvc add {within}`, "
-        f"`git add {within}.dvc`, and commit"
+        f"{what}: neither git nor DVC knows it, so experiments in a copy (`dvc exp run --temp`, "
+        f"the queue, `sweep`) would not find it: `dvc add {what}`, `git add {what}.dvc`, and "
+        "commit; or leave it to git where it is small"
     )
 
 

@@ -1,13 +1,15 @@
 """`check`: the whole params file, every problem at once."""
 
+from pathlib import Path
+
 import typer
 
 
 def check() -> None:
     """Validate params.yaml as a whole, and count what a corpus of files gives."""
-    from pipeline.corpus_check import check_corpus, find_unknown_path, is_local
+    from pipeline.corpus_check import check_corpus, find_unknown_file, is_local
     from pipeline.params import load_sections
-    from pipeline.paths import PARAMS
+    from pipeline.paths import MONOLINGUAL, PARAMS
     from pipeline.schema import check_params
     from transformer.config import ConfigError
     from transformer.text.corpus_config import CorpusConfig
@@ -24,6 +26,7 @@ def check() -> None:
             typer.echo(fact)
         if found.problems:
             raise ConfigError(list(found.problems), str(PARAMS))
-        if unknown := find_unknown_path(corpus):
+    for path in (Path(corpus.path), MONOLINGUAL):
+        if unknown := find_unknown_file(path):
             typer.echo(f"note: {unknown}", err=True)
     typer.echo(f"{PARAMS} is right.")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.corpus_check import find_unknown_path
+from pipeline.corpus_check import find_unknown_file
 from pipeline.recipes import make_params
 
 
@@ -70,28 +70,29 @@ def test_files_that_are_not_there_are_named(check):
     assert "data/sources/mine/target.en" in told
 
 
-def test_text_that_neither_git_nor_dvc_knows_is_told(check, tmp_path):
-    from pipeline.params import load_sections
-    from transformer.text.corpus_config import CorpusConfig
-
+def test_text_that_neither_git_nor_dvc_knows_is_told(check):
     def git(*arguments: str) -> None:
         identity = ["-c", "user.email=a@b", "-c", "user.name=a"]
         subprocess.run(["git", *identity, *arguments], check=True, capture_output=True)
 
     check(100)
-    (corpus,) = load_sections(("corpus", CorpusConfig))
-    assert find_unknown_path(corpus) is None  # no repository
+    folder = Path("data/sources/mine")
+    assert find_unknown_file(folder) is None  # no repository
     git("init", "--quiet")
     git("commit", "--allow-empty", "-m", "first")
-    told = find_unknown_path(corpus)
+    told = find_unknown_file(folder)
     assert told is not None
-    assert "dvc add data/sources/mine`, `git add data/sources/mine.dvc`" in told
+    assert "`dvc add data/sources/mine`, `git add data/sources/mine.dvc`" in told
     code, printed = check(100)
     assert code == 0  # `dvc repro` works all the same
     assert told in printed
     Path("data/sources/mine.dvc").write_text("outs: []\n")
     git("add", "data/sources/mine.dvc")
-    assert find_unknown_path(corpus) is None
+    assert find_unknown_file(folder) is None
     git("rm", "--cached", "data/sources/mine.dvc")
     git("add", "data/sources/mine")
-    assert find_unknown_path(corpus) is None
+    assert find_unknown_file(folder) is None
+    (folder / "more.txt").write_text("more\n")
+    told = find_unknown_file(folder)
+    assert told is not None
+    assert "`dvc add data/sources/mine/more.txt`" in told
