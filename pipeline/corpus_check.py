@@ -59,11 +59,12 @@ def check_corpus(corpus: CorpusConfig, vocab: VocabConfig, train: TrainConfig) -
         sizes = [split.valid_pairs if part == "valid" else split.test_pairs for part in missing]
         try:
             parts = assign_parts(pairs, sizes, split.seed, missing)
-        except ValueError as error:
-            return CorpusCheck(facts, [f"corpus.split: {error}"])
-        pairs = [pair for pair, part in zip(pairs, parts.tolist(), strict=True) if part == TRAIN]
-        held = ", ".join(f"{size} {part}" for size, part in zip(sizes, missing, strict=True))
-        facts[0] += f": {len(pairs)} for training, {held}"
+        except ValueError as error:  # what follows is of all pairs then
+            problems.append(f"corpus.split: {error}")
+        else:
+            pairs = [pair for pair, part in zip(pairs, parts, strict=True) if part == TRAIN]
+            held = ", ".join(f"{size} {part}" for size, part in zip(sizes, missing, strict=True))
+            facts[0] += f": {len(pairs)} for training, {held}"
     _check_vocabulary(pairs, vocab, facts)
     _check_steps(pairs, vocab, train, facts, problems)
     return CorpusCheck(facts, problems)

@@ -52,6 +52,11 @@ def test_what_would_stop_a_later_stage_is_refused(check, num_pairs, change, mess
     assert message.replace("\\", "") in told
 
 
+def test_all_problems_are_told_at_once(check):
+    _, told = check(200, "corpus.split.test_pairs=2000", "train.max_epochs=20")
+    assert "2 problems" in told
+
+
 def test_a_vocabulary_larger_than_the_text_gives_is_told(check):
     words = "{kind: word, boundary: space, size: 900, min_frequency: 1}"
     _, told = check(100, f"vocab.joint={words}")
