@@ -37,11 +37,9 @@ def list_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tu
 
 def tell_unknown_key(key: str, values: Mapping[str, Any]) -> str:
     """Says that nested values have no such dotted name, and which similar one they have."""
-    names = list(flatten(values))
-    alike = difflib.get_close_matches(key, names, n=1)
-    if not alike:  # the section was left out, or is another
-        by_last = {name.rsplit(".", 1)[-1]: name for name in names}
-        last = difflib.get_close_matches(key.rsplit(".", 1)[-1], by_last, n=1)
-        alike = [by_last[name] for name in last]
+    names = {name: name.rsplit(".", 1)[-1] for name in flatten(values)}
+    last = difflib.get_close_matches(key.rsplit(".", 1)[-1], names.values(), n=1, cutoff=0.7)
+    alike = [name for name in names if names[name] in last]
+    alike = difflib.get_close_matches(key, alike, n=1, cutoff=0)  # the section may be mistyped too
     advice = f"; did you mean {alike[0]!r}?" if alike else ""
     return f"params.yaml has no key {key!r}{advice}"
