@@ -81,7 +81,7 @@ def find_unknown_file(path: Path) -> str | None:
     root, path = main_checkout(), path.resolve()
     if root not in path.parents or not run_git("rev-parse", "HEAD"):
         return None
-    known = {root / name for name in run_git("ls-files").split("\n")}
+    known = {root / name for name in run_git("ls-files", "-z").split("\0")}
     files = [file for file in (path, *sorted(path.rglob("*"))) if file.is_file()]
     unknown = [
         file

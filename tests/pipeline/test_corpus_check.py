@@ -97,6 +97,9 @@ def test_text_that_neither_git_nor_dvc_knows_is_told(check):
     git("rm", "--cached", "data/sources/mine.dvc")
     git("add", "data/sources/mine")
     assert find_unknown_file(folder) is None
+    (folder / "données.txt").write_text("plus\n")
+    git("add", "data/sources/mine")
+    assert find_unknown_file(folder) is None
     (folder / "more.txt").write_text("more\n")
     told = find_unknown_file(folder)
     assert told is not None
