@@ -18,8 +18,9 @@ from transformer.training.config import TrainConfig
 
 # Of more pairs only the first ones are read: such a corpus has enough of them.
 MAX_PAIRS = 100_000
-# Of a sub-word piece, roughly, once a vocabulary is fitted.
-_CHARACTERS_PER_PIECE = 4
+# Of a sub-word piece in vocabularies of a thousand; larger ones have longer pieces, hence fewer
+# steps than are foretold. `train` counts them, and refuses what passes here.
+_CHARACTERS_PER_PIECE = 2.5
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def test_pairs_steps_and_vocabulary_are_told(check):
     code, told = check(200)
     assert code == 0
     assert "data/sources/mine: 200 pairs: 140 for training, 20 valid, 40 test" in told
-    assert "training: about 1 steps in an epoch, 200 in all, 50 of warm-up" in told
+    assert "training: about 2 steps in an epoch, 400 in all, 50 of warm-up" in told
     assert "params.yaml is right" in told
 
 
@@ -43,7 +43,7 @@ def test_pairs_steps_and_vocabulary_are_told(check):
     ("num_pairs", "change", "message"),
     [
         (200, "corpus.split.test_pairs=2000", r"200 pairs can't give valid 20 \+ test 2000"),
-        (200, "train.max_epochs=20", r"warmup_steps = 50: the training has about 20 steps"),
+        (200, "train.max_epochs=20", r"warmup_steps = 50: the training has about 40 steps"),
     ],
 )
 def test_what_would_stop_a_later_stage_is_refused(check, num_pairs, change, message):
