@@ -12,11 +12,12 @@ from pipeline.tracking.tracker import DatasetInput, Tracker
 from pipeline.tracking.training_files import draw_curves
 from transformer.files import read_json
 from transformer.text.corpus import part_path
+from transformer.text.heldout import describe_size, mark_sample
 from transformer.text.manifest import read_manifest
 
 TRANSLATIONS = REPORTS / "translations.csv"
 # Settings of `evaluate` that scores depend on.
-_SCORING = ("bleu_tokenizer", "num_bootstrap")
+_SCORING = ("bleu_tokenizer", "num_bootstrap", "num_sentences")
 
 
 def track_evaluation(model_hash: str) -> None:
@@ -32,10 +33,12 @@ def describe_evaluation(tracker: Tracker) -> None:
     values = read_json(REPORTS / "evaluate.json")
     scores = numbers(values, "test")
     # MLflow's page that compares runs sorts by name: the score that counts stands near its top.
-    tracker.metrics({"bleu": scores["test.bleu"]} | scores)
+    scores = mark_sample({"bleu": scores["test.bleu"]} | scores, values.get("sampled_from"))
+    tracker.metrics(scores)
     tracker.tags(
         # Params of a run can't change, and the stage may run again with another search.
-        {f"search.{name}": str(value) for name, value in params["search"].items()}
+        {"tested_on": describe_size(values["num_sentences"], values.get("sampled_from"))}
+        | {f"search.{name}": str(value) for name, value in params["search"].items()}
         | {f"signature.{name}": text for name, text in values["signatures"].items()}
     )
     _log_test_set(tracker)

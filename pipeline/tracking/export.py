@@ -6,6 +6,7 @@ from pipeline.tracking.registry import register_translator
 from pipeline.tracking.runs import join_run
 from pipeline.tracking.tracker import Tracker
 from transformer.files import read_json
+from transformer.text.heldout import mark_sample
 
 # What MLflow shows on the run's own page.
 _NOTE = "mlflow.note.content"
@@ -20,7 +21,7 @@ def track_export(model_hash: str) -> None:
 def describe_translator(tracker: Tracker) -> str | None:
     """Figures, card and translator; returns the version that the registry has of it."""
     values = read_json(REPORTS / "export.json")
-    scores = numbers(values, "export")
+    scores = mark_sample(numbers(values, "export"), values.get("sampled_from"))
     card = (TRANSLATOR / "README.md").read_text(encoding="utf-8")
     tracker.tags({"signature.export_bleu": values["bleu_signature"], _NOTE: card})
     names = ("export.json", "differences.json", "parity.png")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pipeline.tracking.backend import prepare_database
 from pipeline.tracking.model_package import NAME, TEST_TABLE, global_tracking_uri
-from pipeline.tracking.registry import find_version, translator_hash
+from pipeline.tracking.registry import find_version, is_quick, translator_hash
 from transformer.evaluation.scores import ScoreDifference, compare_bleu, score_bleu
 
 CHAMPION = "champion"
@@ -99,6 +99,11 @@ def _find_challenger(client: Any, number: str | None) -> Any:
 
     if number is None:
         version = find_version(client, translator_hash())
+        if version is None and is_quick():
+            raise ValueError(
+                "models/translator was held against PyTorch on a sample of the test set only, so "
+                "it is not in the registry; set evaluate.num_sentences to null, and `dvc repro`"
+            )
         if version is None:
             raise ValueError(
                 "models/translator is not in the registry; `python -m pipeline sync` registers it"

@@ -1,5 +1,6 @@
 """`sync` brings MLflow level with what lies here, and again changes nothing."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -150,6 +151,7 @@ def test_a_model_that_is_not_that_of_the_lock_is_refused(synced, edit, message):
     assert status == 1
     assert message in output
     assert "dvc repro" in output
+    assert "git checkout COMMIT -- dvc.lock params.yaml reports" in output
     assert synced.runs() == []
 
 
@@ -176,6 +178,24 @@ def test_a_translator_of_the_model_before_is_left_out(synced):
     assert "export is left out: it was made from another models/checkpoint" in output
     (run,) = synced.runs()
     assert "export.onnx_bleu" not in run.data.metrics
+
+
+def test_a_quick_evaluation_is_ranked_beside_no_whole_one(synced):
+    report = Path("reports/evaluate.json")
+    values = json.loads(report.read_text())
+    report.write_text(json.dumps(values | {"num_sentences": 4, "sampled_from": 900}))
+    write_lock()
+    assert sync()[0] == 0
+    (run,) = synced.runs()
+    assert run.data.metrics["quick_test.bleu"] == 40.5
+    assert not {"bleu", "test.bleu"} & run.data.metrics.keys()
+    assert run.data.tags["tested_on"] == "4 of 900 sentences"
+    report.write_text(json.dumps(values))
+    write_lock()
+    assert sync()[0] == 0
+    (run,) = synced.runs()
+    assert run.data.metrics["test.bleu"] == 40.5
+    assert run.data.tags["tested_on"] == "4 sentences"
 
 
 def test_without_dvc_the_files_alone_count(synced):
