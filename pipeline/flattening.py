@@ -1,5 +1,6 @@
 """Nested values under the dotted names of `params.yaml`."""
 
+import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,3 +33,13 @@ def list_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tu
         for key in dict.fromkeys([*before, *after])
         if (key in before, before.get(key)) != (key in after, after.get(key))
     }
+
+
+def tell_unknown_key(key: str, values: Mapping[str, Any]) -> str:
+    """Says that nested values have no such dotted name, and which similar one they have."""
+    names = {name: name.rsplit(".", 1)[-1] for name in flatten(values)}
+    last = difflib.get_close_matches(key.rsplit(".", 1)[-1], names.values(), n=1, cutoff=0.7)
+    alike = [name for name in names if names[name] in last]
+    alike = difflib.get_close_matches(key, alike, n=1, cutoff=0)  # the section may be mistyped too
+    advice = f"; did you mean {alike[0]!r}?" if alike else ""
+    return f"params.yaml has no key {key!r}{advice}"

@@ -117,6 +117,12 @@ def shape(model: Transformer) -> dict[str, Any]:
             "contenders out with --contenders, or train a model with "
             "model.layer_norm_variant = 'standard'"
         )
+    if config.position_encoding == "rotary":
+        raise ValueError(
+            "CTranslate2's encoder-decoder Transformer adds positions to embeddings; leave its "
+            "contenders out with --contenders, or train a model with "
+            "model.position_encoding = 'sinusoidal'"
+        )
     return {
         "num_encoder_layers": config.num_encoder_layers,
         "num_decoder_layers": config.num_decoder_layers,

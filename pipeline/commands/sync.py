@@ -12,7 +12,11 @@ def sync() -> None:
     if synced.version is not None:
         typer.echo(f"translator, version {synced.version}")
     elif "export" not in synced.left_out:
-        typer.echo("the translator is not registered: that takes data/raw and data/clean", err=True)
+        typer.echo(
+            "the translator is not registered: that takes data/raw, data/clean, "
+            "and an export on the whole test set (evaluate.num_sentences: null)",
+            err=True,
+        )
     for stage, reason in synced.left_out.items():
         typer.echo(f"{stage} is left out: {reason}", err=True)
     if synced.lock is not None:

@@ -2,13 +2,16 @@
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipeline.flattening import tell_unknown_key
 from pipeline.params import read_params
 from pipeline.paths import PARAMS
 from pipeline.schema import check_values
+
+_NOTHING = object()
 
 
 def change_params(changes: Sequence[str]) -> dict[str, Any]:
@@ -25,6 +28,7 @@ def change_params(changes: Sequence[str]) -> dict[str, Any]:
     from dvc.exceptions import InvalidArgumentError
     from dvc.utils.hydra import apply_overrides
 
+    _check_keys(changes)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / PARAMS.name
         shutil.copyfile(PARAMS, path)
@@ -36,3 +40,15 @@ def change_params(changes: Sequence[str]) -> dict[str, Any]:
         values = read_params(path)
     check_values(values, f"{PARAMS} with {' '.join(changes)}")
     return values
+
+
+def _check_keys(changes: Sequence[str]) -> None:
+    # Hydra would advise `+key`, which adds one that no section knows.
+    now = read_params()
+    for change in changes:
+        key = change.partition("=")[0].strip()
+        here: Any = now
+        for part in key.split("."):
+            here = here.get(part) if isinstance(here, Mapping) and part in here else _NOTHING
+        if here is _NOTHING and not key.startswith(("+", "~")):
+            raise ValueError(f"-S {change}: {tell_unknown_key(key, now)}")

@@ -19,9 +19,10 @@ def collect_scores(points: Sequence[Point], rows: Mapping[str, Mapping[str, Any]
     """
     known = [(point.place, rows[point.name]) for point in points if point.name in rows]
     return {
-        place: (row["bleu"], row["bleu_margin"])
+        place: (row[f"{quick}bleu"], row[f"{quick}bleu_margin"])
         for place, row in known
-        if has_run(row) and row.get("bleu") is not None
+        for quick in ("", "quick_")  # of a quick sweep all experiments are
+        if has_run(row) and row.get(f"{quick}bleu") is not None
     }
 
 

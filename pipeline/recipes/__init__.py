@@ -14,6 +14,8 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError as YAMLError
 
+from pipeline.flattening import tell_unknown_key
+
 HEADER = "# Recipe: "
 SEAL = "# Unedited: "
 
@@ -118,7 +120,8 @@ def _apply_change(params: Any, change: str) -> None:
     for part in parents:
         here = here.get(part) if isinstance(here, Mapping) else None
     if not isinstance(here, Mapping) or last not in here:
-        raise ValueError(f"--set {change!r}: params.yaml has no key {path.strip()!r}")
+        unknown = tell_unknown_key(path.strip(), _plain(params))
+        raise ValueError(f"--set {change!r}: {unknown}")
     try:
         value = _yaml().load(text)
     except YAMLError as error:

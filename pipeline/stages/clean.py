@@ -11,6 +11,7 @@ def clean() -> None:
     from transformer.text.cleaning import clean_corpus
 
     config = load_section("clean", CleanConfig)
+    typer.echo("normalising the text, filtering training pairs")
     report = clean_corpus(config, RAW, CLEAN)
     report.write(REPORTS / "clean.json")
     report.write_reasons(REPORTS / "clean_reasons.csv")

@@ -11,6 +11,7 @@ def download() -> None:
     from transformer.text.corpus_config import CorpusConfig
 
     config = load_section("corpus", CorpusConfig)
+    typer.echo(f"reading the {config.kind} corpus {config.name}")
     manifest = collect(config, RAW)
     for part, count in manifest.counts.items():
         typer.echo(f"{part}: {count} pairs, {manifest.num_empty[part]} with an empty side")

@@ -19,22 +19,27 @@ def evaluate() -> None:
     from transformer.files import write_json
     from transformer.model.checkpoint import load_with_tokenizers, model_hash
     from transformer.search.options import SearchConfig
-    from transformer.text.heldout import read_heldout
+    from transformer.text.heldout import describe_size, read_heldout
     from transformer.training.device import avoid_cudnn_attention, choose_device
 
     search, config = load_sections(("search", SearchConfig), ("evaluate", EvaluateConfig))
     record = Recorder("evaluate")
-    test = read_heldout(RAW, CLEAN)
+    test = read_heldout(RAW, CLEAN, config.num_sentences)
     device = choose_device(config.device, "evaluate")
     avoid_cudnn_attention()
     model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER, device)
     options = search.options(info.model.max_positions)
     options.check_vocabulary(info.target_vocab_size)
+    size = describe_size(len(test.sources), test.sampled_from)
+    greedy = "" if search.beam_size == 1 else ", and by greedy search"
+    typer.echo(f"translating {size} with beam {search.beam_size}{greedy}")
     translated = translate_test(model, tokenizers, test, options, config.batch_tokens)
+    typer.echo(f"scoring them, with {config.num_bootstrap} resamples for each interval")
     values, summary = write_evaluation(REPORTS, translated, config)
     write_json(METRICS / "evaluate.json", headline_metrics(values))
+    typer.echo("drawing the attention")
     maps = map_attention(model, tokenizers, translated, config.num_attention_plots)
     write_attention_maps(REPORTS / "attention", maps)
-    typer.echo(summary)
+    typer.echo(f"{summary}\ntelling MLflow")
     track_evaluation(model_hash(CHECKPOINT))
     record.finish()

@@ -36,14 +36,18 @@ def export() -> None:
     )
     model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER)
     search.options(info.model.max_positions).check_vocabulary(info.target_vocab_size)
-    manifest, test = read_manifest(RAW), read_heldout(RAW, CLEAN)
+    manifest = read_manifest(RAW)
+    test = read_heldout(RAW, CLEAN, evaluate.num_sentences)
     sources, _ = encode_sources(tokenizers.source, test.sources, info.model.max_positions)
+    typer.echo("the words of the training text, and what each token may translate to")
+    words = most_frequent_words(read_side(part_path(CLEAN, "train"), "source"))
+    shortlist = _make_shortlist(config, info, is_joint=tokenizers.is_joint)
     reference, verdicts = export_translator(
         TRANSLATOR,
         REPORTS,
         model,
         tokenizer_files={path.name: path for path in sorted(TOKENIZER.glob("*.json"))},
-        words=most_frequent_words(read_side(part_path(CLEAN, "train"), "source")),
+        words=words,
         provenance=collect_provenance(manifest, clean, info, model_hash(CHECKPOINT)),
         test=TestSet(
             sources=sources,
@@ -52,14 +56,16 @@ def export() -> None:
             bleu_tokenizer=evaluate.bleu_tokenizer,
             num_bootstrap=evaluate.num_bootstrap,
             batch_tokens=evaluate.batch_tokens,
+            sampled_from=test.sampled_from,
         ),
         search=search,
         config=config,
-        shortlist=_make_shortlist(config, info, is_joint=tokenizers.is_joint),
+        shortlist=shortlist,
         tell=typer.echo,
     )
     typer.echo(f"{summarize(reference, verdicts)}\n-> {TRANSLATOR}")
     write_json(METRICS / "export.json", headline_metrics(reference, verdicts))
+    typer.echo("telling MLflow")
     track_export(model_hash(CHECKPOINT))
 
 

@@ -15,6 +15,7 @@ def tokenize() -> None:
 
     config = load_section("tokenize", TokenizeConfig)
     tokenizers = TokenizerPair.load(TOKENIZER)
+    typer.echo("cutting the text into tokens")
     train, valid = (read_pairs(part_path(CLEAN, part)) for part in ("train", "valid"))
     with atomic_folder(IDS) as folder:
         meta = write_ids(folder, train, valid, tokenizers, config.max_tokens)

@@ -14,9 +14,11 @@ def vocab() -> None:
     from transformer.text.vocabulary_statistics import describe_pair
 
     config = load_section("vocab", VocabConfig)
+    typer.echo("fitting the vocabulary to the training text")
     tokenizers = fit_pair(config, part_path(CLEAN, "train"))
     with atomic_folder(TOKENIZER) as folder:
         tokenizers.save(folder)
+    typer.echo("counting pieces and unknown ones")
     statistics = describe_pair(tokenizers, CLEAN)
     write_json(REPORTS / "vocab.json", statistics)
     for side in ("source", "target"):

@@ -19,6 +19,7 @@ from pipeline.tracking.tracker import DatasetInput, Tracker
 from pipeline.tracking.training_files import draw_curves
 from transformer.files import read_json
 from transformer.text.corpus import part_path
+from transformer.text.heldout import describe_size, mark_sample
 from transformer.text.manifest import read_manifest
 
 TRANSLATIONS = REPORTS / "translations.csv"
@@ -59,8 +60,13 @@ def describe_evaluation(model: Tracker) -> Tracker:
     """
     values = read_json(REPORTS / "evaluate.json")
     run = open_present_evaluation(model)
-    run.metrics({name: round(values[name], n) for name, n in _FIGURES.items() if name in values})
-    run.tags({f"signature.{name}": text for name, text in values["signatures"].items()})
+    sampled_from = values.get("sampled_from")
+    scores = {name: round(values[name], n) for name, n in _FIGURES.items() if name in values}
+    run.metrics(mark_sample(scores, sampled_from))
+    run.tags(
+        {"tested_on": describe_size(values["num_sentences"], sampled_from)}
+        | {f"signature.{name}": text for name, text in values["signatures"].items()}
+    )
     present = run.read()
     if present is not None:
         run.rename(put_score(present.info.run_name, values["bleu"]))

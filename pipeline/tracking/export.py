@@ -13,6 +13,7 @@ from pipeline.tracking.runs import join_run
 from pipeline.tracking.tracker import Tracker
 from transformer.files import read_json
 from transformer.serving.card import load_card
+from transformer.text.heldout import mark_sample
 
 # What MLflow shows on the run's own page.
 _NOTE = "mlflow.note.content"
@@ -44,7 +45,8 @@ def describe_translator(model: Tracker) -> str | None:
     run.tags({"signature.export_bleu": values["bleu_signature"], _NOTE: note} | settings)
     names = ("export.json", "differences.json", "parity.png")
     run.files("export", [TRANSLATOR / "README.md", *(REPORTS / name for name in names)])
-    scores = {ours: round(values[name], 2) for name, ours in _FIGURES.items() if name in values}
+    rounded = {ours: round(values[name], 2) for name, ours in _FIGURES.items() if name in values}
+    scores = mark_sample(rounded, values.get("sampled_from"))
     version = register_translator(run, scores)
     run.metrics(scores | _retract(run.read(), scores))
     return version

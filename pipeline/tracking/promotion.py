@@ -13,6 +13,7 @@ from pipeline.tracking.registry import (
     DVC_DIGEST,
     bleu_tokenizer,
     find_version,
+    is_quick,
     translator_hash,
 )
 from transformer.evaluation.scores import ScoreDifference, compare_bleu, score_bleu
@@ -149,6 +150,11 @@ def _find_challenger(client: Any, number: str | None) -> Any:
 
     if number is None:
         version = find_version(client, translator_hash())
+        if version is None and is_quick():
+            raise ValueError(
+                "models/translator was held against PyTorch on a sample of the test set only, so "
+                "it is not in the registry; set evaluate.num_sentences to null, and `dvc repro`"
+            )
         if version is None:
             raise ValueError(
                 "models/translator is not in the registry; `python -m pipeline sync` registers it"

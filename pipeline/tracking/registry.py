@@ -42,6 +42,11 @@ def translator_hash(folder: Path = TRANSLATOR) -> str:
     return sha256_file(folder / "translator.json")
 
 
+def is_quick(folder: Path = TRANSLATOR) -> bool:
+    """Whether a translator was held against PyTorch on a sample of the test set only."""
+    return read_json(folder / "translator.json").get("sampled_from") is not None
+
+
 def find_version(client: Any, translator: str) -> Any:
     """The registered version of the translator with this hash; None if there is none."""
     found = client.search_model_versions(
@@ -58,9 +63,11 @@ def register_translator(tracker: Tracker, scores: Mapping[str, float]) -> str | 
         scores: for the version's page.
 
     Returns:
-        The version's number; None if MLflow has failed, or the test set is not here, without
-        which nobody could compare it.
+        The version's number; None if MLflow has failed, if the test set is not here, without
+        which nobody could compare it, or if the translator proved itself on a sample of it.
     """
+    if is_quick():
+        return None
     with tracker.guard() as client, backend_lock():
         if tracker.has_failed:
             return None

@@ -1,10 +1,26 @@
 """The translator as MLflow serves it: a script that MLflow keeps with the model and runs."""
 
+import logging
 from typing import Any
 
 import mlflow
 import pandas as pd
+from mlflow.exceptions import MlflowException
 from mlflow.pyfunc import PythonModel
+
+
+def refuse_unknown_params(record: logging.LogRecord) -> bool:
+    """A filter of MLflow's log: it tells of unknown params there alone, and goes on without them.
+
+    Raises:
+        MlflowException: the line is about them; who asked gets it as an answer.
+    """
+    line = record.getMessage()
+    if line.startswith("Unrecognized params"):
+        raise MlflowException.invalid_parameter_value(
+            line.replace(" are ignored for inference", "")
+        )
+    return True
 
 
 class ServedTranslator(PythonModel):  # type: ignore[misc]  # mlflow is untyped
@@ -15,6 +31,12 @@ class ServedTranslator(PythonModel):  # type: ignore[misc]  # mlflow is untyped
         from transformer.serving.translator import Translator
 
         self._translator = Translator(context.artifacts["translator"])
+        log = logging.getLogger("mlflow.models.utils")
+        for known in list(log.filters):  # of a model that was loaded before
+            if getattr(known, "__name__", "") == refuse_unknown_params.__name__:
+                log.removeFilter(known)
+        log.addFilter(refuse_unknown_params)
+        log.setLevel(logging.WARNING)  # where MLflow is asked to be quieter, no filter would see it
 
     def predict(
         self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None

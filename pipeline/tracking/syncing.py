@@ -39,8 +39,10 @@ def sync_workspace() -> Synced:
     left_out = find_differences()
     if "train" in left_out:
         raise ValueError(
-            f"{left_out['train']}; bring both together first: `dvc repro` runs what is missing, "
-            "`dvc checkout` and `dvc pull` restore files"
+            f"{left_out['train']}; bring both together first: `dvc repro` runs what is missing. "
+            "Or restore what belongs to that dvc.lock: params and small reports are kept by git "
+            "(`git checkout COMMIT -- dvc.lock params.yaml reports`), all else by DVC "
+            "(`dvc checkout`; `dvc pull` from another machine)"
         )
     version = lock = evaluation = None
     with join_run(digest) as tracker:

@@ -9,6 +9,7 @@ from transformer.config import parse_section
 from transformer.evaluation.config import EvaluateConfig
 from transformer.evaluation.scores import (
     compare_bleu,
+    has_four_words,
     score_bleu,
     score_by_length,
     score_corpus,
@@ -157,6 +158,14 @@ def test_misaligned_texts_are_refused():
         score(HYPOTHESES[:3], REFERENCES)
 
 
+@pytest.mark.parametrize(
+    ("hypothesis", "expected"),
+    [("a b c x d e", False), ("a b c", False), ("x a b c d y", True), ("", False)],
+)
+def test_without_four_words_in_a_row_bleu_says_nothing(hypothesis, expected):
+    assert has_four_words([hypothesis], ["a b c d e"], bleu_tokenizer="13a") is expected
+
+
 def test_an_empty_test_set_is_refused():
     with pytest.raises(ValueError, match="there are no sentences"):
         score([], [])
@@ -164,6 +173,7 @@ def test_an_empty_test_set_is_refused():
 
 SECTION = {
     "device": "auto",
+    "num_sentences": None,
     "batch_tokens": 4096,
     "bleu_tokenizer": "13a",
     "num_bootstrap": 1000,
@@ -186,6 +196,7 @@ def test_the_evaluate_section_is_read():
         ({"length_bins": [0, 5]}, "length_bins = [0, 5] must be positive"),
         ({"length_bins": []}, "evaluate.length_bins = []"),
         ({"bleu_tokenizer": "moses"}, "evaluate.bleu_tokenizer = 'moses'"),
+        ({"num_sentences": 0}, "evaluate.num_sentences = 0"),
         ({"num_bootstrap": 1}, "evaluate.num_bootstrap = 1"),
         ({"device": "tpu"}, "evaluate.device = 'tpu'"),
     ],

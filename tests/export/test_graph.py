@@ -98,13 +98,16 @@ def test_trained_model_of_another_shape_translates_as_pytorch(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attention", ATTENTION)
-def test_a_norm_by_the_unbiased_deviation_translates_as_pytorch(
-    model_maker, opener, attention, by_graph, by_pytorch
+@pytest.mark.parametrize(
+    "variant",
+    [{"layer_norm_variant": "unbiased", "norm_epsilon": 1e-2}, {"position_encoding": "rotary"}],
+)
+def test_variants_translate_as_pytorch(
+    model_maker, opener, attention, variant, by_graph, by_pytorch
 ):
     model = model_maker(
-        target_vocab_size=14, with_biases=True, max_positions=24,
-        num_decoder_layers=1, layer_norm_variant="unbiased", norm_epsilon=1e-2,
-    )  # fmt: skip
+        target_vocab_size=14, with_biases=True, max_positions=24, num_decoder_layers=1, **variant
+    )
     ((_, graph),) = build_graphs(
         model, source_pad=0, special=SPECIAL, attention=attention, precisions=["float32"]
     )

@@ -20,6 +20,7 @@ search:
 evaluate:
   device: cpu
   batch_tokens: 1000
+  num_sentences: null
   bleu_tokenizer: 13a
   num_bootstrap: 50
   length_bins: [2, 6]
@@ -126,6 +127,30 @@ def test_every_sentence_is_translated_and_scored(project, tmp_path, capsys):
     assert project == [(model_hash(tmp_path / "models/checkpoint"), values["bleu"])]
     pictures = list((tmp_path / "reports/attention").glob("*.png"))
     assert [picture.name for picture in pictures] == ["00000.png"]
+
+
+def test_a_quick_run_scores_a_sample_under_names_of_its_own(project, tmp_path, capsys):
+    (tmp_path / "params.yaml").write_text(PARAMS.replace("num_sentences: null", "num_sentences: 3"))
+    evaluate()
+    values = json.loads((tmp_path / "reports/evaluate.json").read_text())
+    assert (values["num_sentences"], values["sampled_from"]) == (3, 4)
+    metrics = json.loads((tmp_path / "reports/metrics/evaluate.json").read_text())
+    assert set(metrics) == {"quick_bleu", "quick_bleu_margin", "quick_chrf", "quick_ter"}
+    assert "3 of 4 sentences against raw references" in capsys.readouterr().out
+    with (tmp_path / "reports/translations.csv").open(newline="") as file:
+        kept = [row["reference"] for row in csv.DictReader(file)]
+    assert kept == [text for text in REFERENCES if text in kept]  # in the order of the test set
+    first = reports(tmp_path)
+    evaluate()
+    assert reports(tmp_path) == first
+
+
+def test_a_sample_as_large_as_the_test_set_is_no_sample(project, tmp_path):
+    (tmp_path / "params.yaml").write_text(PARAMS.replace("num_sentences: null", "num_sentences: 4"))
+    evaluate()
+    values = json.loads((tmp_path / "reports/evaluate.json").read_text())
+    assert (values["num_sentences"], values["sampled_from"]) == (4, None)
+    assert "bleu" in json.loads((tmp_path / "reports/metrics/evaluate.json").read_text())
 
 
 def test_reports_repeat_byte_for_byte(project, tmp_path):

@@ -115,8 +115,8 @@ def test_affected_foretells_what_runs_and_changes_nothing(tried):
     assert (both["evaluate"], both["export"]) == ("may run", "runs")
     assert set(statuses(tried, "corpus.seed=4").values()) == {"runs", "may run"}
 
-    done = tried.pipeline("affected", "-S", "train.lr=1", check=False)
-    assert "Could not override 'train.lr'" in done.stderr
+    done = tried.pipeline("affected", "-S", "train.max_epoch=1", check=False)
+    assert "no key 'train.max_epoch'; did you mean 'train.max_epochs'?" in done.stderr
     done = tried.pipeline("affected", "-S", "model.num_heads=5", check=False)
     assert "num_heads = 5 must divide d_model = 32" in done.stderr
     assert (tried.run("git", "status", "--porcelain").stdout, tried.read("params.yaml")) == before

@@ -44,6 +44,7 @@ HUB = ["corpus.dataset=null", "corpus.path=hub"]
 WMT = [*HUB, "corpus.config=null"]
 SMALL_BPE = "{kind: bpe, size: 300, min_frequency: 1, mark_case: false}"
 SMALL_SIDES = [f"vocab.source={SMALL_BPE}", f"vocab.target={SMALL_BPE}"]
+LANGUAGES = ["corpus.source_language=de", "corpus.target_language=en"]
 # What makes each recipe small. The toy is as small as it gets.
 CHANGES = {
     "anki-en-zh": [*SMALL_MODEL, *BRIEF, *TABULAR, *SMALL_SIDES],
@@ -54,6 +55,7 @@ CHANGES = {
     "multi30k-de-en-small": [*SMALL_MODEL, *BRIEF, *HUB, "vocab.joint.size=300"],
     "phrasebook": [*SMALL_MODEL, *BRIEF, "corpus.num_pairs=1200", "vocab.joint.size=600"],
     "pre-norm-notebook": [*SMALL_MODEL, *BRIEF, *TABULAR],
+    "small-corpus": [*SMALL_MODEL, *BRIEF, "corpus.path=.", *LANGUAGES],
     "toy-en-zh": [],
     "wmt14-de-en": [*SMALL_MODEL, *BRIEF, *WMT, f"vocab.joint={SMALL_BPE}"],
     "wmt14-de-en-modern": [*SMALL_MODEL, *BRIEF, *WMT, f"vocab.joint={SMALL_BPE}"],
@@ -96,6 +98,8 @@ def write_corpora(folder: Path, source: str, target: str) -> None:
     pairs = {language: sentences(language) for language in (source, target)}
     columns = [pairs["en"], pairs[source if target == "en" else target]]
     lines = ["\t".join(row) + "\tCC-BY" for row in zip(*columns, strict=True)]
+    for name, language in (("source.txt", source), ("target.txt", target)):
+        (folder / name).write_text("\n".join(pairs[language]) + "\n", encoding="utf-8")
     (folder / "pairs.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     rows = [dict(zip(pairs, row, strict=True)) for row in zip(*pairs.values(), strict=True)]
     for name, part in (("train", rows[20:]), ("validation", rows[:10]), ("test", rows[10:20])):
@@ -138,7 +142,7 @@ def test_each_recipe_has_its_small_form():
 def test_a_recipe_runs_from_end_to_end(project, name):
     from transformer.serving.translator import Translator
 
-    languages = make_params(name, []).split("\n")
+    languages = make_params(name, CHANGES[name]).split("\n")
     source, target = (
         next(line.split(": ")[1] for line in languages if line.startswith(f"  {side}_language: "))
         for side in ("source", "target")
@@ -146,7 +150,7 @@ def test_a_recipe_runs_from_end_to_end(project, name):
     write_corpora(project, source, target)
     run_recipe(name, CHANGES[name], STAGES if name in EXPORTED else STAGES[:-1])
     values = json.loads(Path("reports/evaluate.json").read_text())
-    assert values["num_sentences"] == (48 if name == "phrasebook" else 10)
+    assert values["num_sentences"] == {"phrasebook": 48, "small-corpus": 40}.get(name, 10)
     if name in EXPORTED:
         ((answer,),) = Translator("models/translator").translate([sentences(source)[0]])
         assert answer.score <= 0
@@ -177,7 +181,7 @@ def test_the_toy_learns_its_sentence_and_tells_how_it_translates_it(project, cap
 
 
 PRETRAIN_TRAIN = (
-    "{initialize_from: null, seed: 1, device: cpu, precision: float32, "
+    "{initialize_from: null, initial_embeddings: random, seed: 1, device: cpu, precision: float32, "
     "num_processes: 1, num_threads: 1, compile: false, deterministic: false, batch_tokens: 512, "
     "batch_sentences: null, "
     "gradient_accumulation: 1, "

@@ -1,5 +1,6 @@
 """The whole model: against torch.nn, against itself with a cache, and by its counts."""
 
+import cmath
 import math
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from torch import nn
 
 from transformer.model.config import ModelConfig
-from transformer.model.embedding import sinusoidal_positions
+from transformer.model.positions import RotaryPositions, rotate, sinusoidal_positions
 from transformer.model.transformer import Transformer
 
 CONFIG = {
@@ -98,7 +99,7 @@ def test_model_equals_torch_with_the_same_weights(norm, activation, batch):
 
 
 @pytest.mark.parametrize("norm", ["pre", "post", "none"])
-@pytest.mark.parametrize("position_encoding", ["sinusoidal", "learned", "none"])
+@pytest.mark.parametrize("position_encoding", ["sinusoidal", "learned", "rotary", "none"])
 def test_cached_steps_equal_the_whole_sequence(norm, position_encoding, batch):
     source, mask, target = batch
     model = make_model(norm=norm, position_encoding=position_encoding)
@@ -160,6 +161,52 @@ def test_sinusoidal_positions_follow_the_paper():
             angle = position / 10_000 ** (2 * pair / 6)
             assert table[position, 2 * pair].item() == pytest.approx(math.sin(angle), abs=1e-6)
             assert table[position, 2 * pair + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
+
+
+def test_rotary_scores_follow_the_paper_and_the_distance_alone():
+    table = RotaryPositions(40, 6)
+    features = torch.Generator().manual_seed(3)
+    query, key = torch.randn(2, 1, 1, 12, generator=features)  # two heads of width 6
+
+    def turned(x: torch.Tensor, position: int) -> torch.Tensor:
+        return rotate(x, table.step(torch.tensor(position))).view(2, 6)
+
+    for place in (0, 1, 39):
+        for pair in range(3):
+            turn = cmath.exp(1j * place / 10_000 ** (2 * pair / 6))
+            for head in range(2):
+                first = 6 * head + 2 * pair
+                expected = complex(*query[0, 0, first : first + 2].tolist()) * turn
+                found = complex(*turned(query, place)[head, 2 * pair : 2 * pair + 2].tolist())
+                assert found == pytest.approx(expected, abs=1e-5)
+    scores = [(turned(query, p + 4) * turned(key, p)).sum(1) for p in (0, 7, 35)]
+    for score in scores[1:]:
+        torch.testing.assert_close(score, scores[0], atol=1e-5, rtol=1e-5)
+
+
+def test_rotary_is_the_same_by_its_formula(monkeypatch):
+    x = torch.randn(2, 5, 24, generator=torch.Generator().manual_seed(3))
+    rotation = RotaryPositions(5, 6)(5)
+    quick = rotate(x, rotation)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    torch.testing.assert_close(rotate(x, rotation), quick, atol=1e-6, rtol=1e-6)
+    narrow = rotate(x.bfloat16(), rotation)
+    assert narrow.dtype == torch.bfloat16
+    torch.testing.assert_close(narrow.float(), quick, atol=2e-2, rtol=2e-2)
+
+
+def test_rotary_tells_orders_apart(batch):
+    _, _, target = batch
+    source = torch.tensor([[5, 6, 7, 2], [6, 5, 7, 2]])
+    first, second = make_model(position_encoding="rotary")(source, None, target[:2] * 0 + 4)
+    assert not torch.allclose(first, second, atol=1e-3)
+
+
+def test_a_rotary_sequence_beyond_the_table_is_refused(batch):
+    source, mask, target = batch
+    model = make_model(position_encoding="rotary", max_positions=4)
+    with pytest.raises(ValueError, match=r"longer than model\.max_positions = 4"):
+        model(source, mask, target)
 
 
 @pytest.mark.parametrize(("tie", "num_tables"), [("none", 3), ("output", 2), ("all", 1)])
@@ -247,6 +294,7 @@ def test_tying_all_needs_one_vocabulary():
     [
         ({"num_heads": 3}, r"num_heads = 3 must divide d_model = 16"),
         ({"d_model": 15, "num_heads": 3}, r"d_model = 15 must be even"),
+        ({"num_heads": 16, "position_encoding": "rotary"}, r"d_model / num_heads = 1 must be even"),
         ({"norm": "middle"}, r"'pre', 'post' or 'none'"),
         ({"dropout": 1.0}, r"less than 1"),
         ({"d_model": "16"}, r"valid integer"),

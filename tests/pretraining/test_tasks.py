@@ -18,7 +18,8 @@ SIZE = 20
 SPECIAL = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
 JOINT = IdsMeta(SIZE, SIZE, SPECIAL, SPECIAL, True, "<u2", 16, "abc", {})
 TRAIN = {
-    "initialize_from": None, "seed": 1, "device": "cpu", "precision": "float32",
+    "initialize_from": None, "initial_embeddings": "random",
+    "seed": 1, "device": "cpu", "precision": "float32",
     "num_processes": 1, "num_threads": None, "compile": False, "deterministic": False,
     "batch_tokens": 256,
     "batch_sentences": None, "gradient_accumulation": 1, "max_epochs": 40, "max_steps": None,

@@ -79,6 +79,7 @@ def train_config() -> Callable[..., TrainConfig]:
     def make(**changes: Any) -> TrainConfig:
         values: dict[str, Any] = {
             "initialize_from": None,
+            "initial_embeddings": "random",
             "seed": 1,
             "device": "cpu",
             "precision": "float32",

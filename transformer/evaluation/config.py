@@ -12,6 +12,10 @@ class EvaluateConfig(Section):
     """Scores follow sacreBLEU (Post 2018, arXiv:1804.08771); their signatures are reported."""
 
     device: Literal["auto", "cpu", "cuda"]
+    # How many test sentences are translated, by `export` too: the same sample for every model.
+    # Such a quick run is never ranked, compared with or promoted over one of the whole test set.
+    # null: all.
+    num_sentences: int | None = Field(ge=1)
     # Source positions in a batch, padding included. Changes memory, not translations.
     batch_tokens: int = Field(ge=1)
     # sacreBLEU's tokenisation of references: 13a for most languages, zh for Chinese,

@@ -6,7 +6,13 @@ from typing import Any
 
 from transformer.evaluation.config import EvaluateConfig
 from transformer.evaluation.plots import plot_attention, plot_bleu_by_length
-from transformer.evaluation.scores import score_bleu, score_by_length, score_corpus, score_sentences
+from transformer.evaluation.scores import (
+    has_four_words,
+    score_bleu,
+    score_by_length,
+    score_corpus,
+    score_sentences,
+)
 from transformer.evaluation.tables import (
     DECIMALS,
     describe_scores,
@@ -17,6 +23,7 @@ from transformer.evaluation.tables import (
 )
 from transformer.evaluation.translated_test import AttentionMap, TranslatedTest
 from transformer.files import atomic_folder, write_json
+from transformer.text.heldout import describe_size, mark_sample
 
 
 def write_evaluation(
@@ -41,16 +48,22 @@ def write_evaluation(
         "bleu_greedy": round(greedy, DECIMALS),
         "exact_match_share": round(num_exact / len(references), DECIMALS),
         "num_sentences": len(references),
+        "sampled_from": test.texts.sampled_from,
         "num_truncated_sources": test.num_truncated_sources,
         "num_cut_translations": test.num_cut_translations,
         "num_empty_translations": sum(not text for text in translations),
     }
     summary = [
-        f"{len(references)} sentences against raw references "
+        f"{describe_size(len(references), test.texts.sampled_from)} against raw references "
         f"({num_exact} exact, {test.num_truncated_sources} sources truncated)",
         describe_scores(scores),
         f"greedy search: BLEU {greedy:.2f}",
     ]
+    if not has_four_words(translations, references, bleu_tokenizer=tokenizer):
+        summary.append(
+            "BLEU says nothing here: no translation has four words in a row that its reference "
+            "has. Look at chrF++, which counts letters and words"
+        )
     if test.texts.normalized_references is not None:
         normalized = score_corpus(
             translations,
@@ -85,7 +98,8 @@ def headline_metrics(values: Mapping[str, Any]) -> dict[str, float]:
     """The few figures that tell experiments apart, out of evaluate.json."""
     margin = (values["bleu_high"] - values["bleu_low"]) / 2
     metrics = {name: values[name] for name in ("bleu", "chrf", "ter")} | {"bleu_margin": margin}
-    return {name: round(value, 2) for name, value in metrics.items()}
+    rounded = {name: round(value, 2) for name, value in metrics.items()}
+    return mark_sample(rounded, values["sampled_from"])
 
 
 def write_attention_maps(folder: Path, maps: Sequence[AttentionMap]) -> None:

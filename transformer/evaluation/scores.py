@@ -7,6 +7,7 @@ but by how much one system is better, and how surely, is what a gate or a promot
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +108,18 @@ def score_bleu(
     """Detokenised, cased corpus BLEU alone, the same figure as `score_corpus` gives."""
     _check(hypotheses, references)
     return float(BLEU(tokenize=bleu_tokenizer).corpus_score(hypotheses, [references]).score)
+
+
+def has_four_words(
+    hypotheses: Sequence[str], references: Sequence[str], *, bleu_tokenizer: str
+) -> bool:
+    """Whether any hypothesis has four words in a row that its reference has; else BLEU is empty.
+
+    Then it is 0, or what smoothing makes of nothing.
+    """
+    _check(hypotheses, references)
+    score: Any = BLEU(tokenize=bleu_tokenizer).corpus_score(hypotheses, [references])
+    return bool(score.counts[3])
 
 
 def compare_bleu(

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from transformer.model.positions import Rotation, rotate
+
 
 class Attention(Protocol):
     """softmax(query keyᵀ / sqrt(E)) value for H heads (2017, section 3.2), without projections."""
@@ -90,10 +92,15 @@ class MultiHeadAttention(nn.Module):
         self.out_proj = nn.Linear(d_model, d_model)
 
     def forward(
-        self, x: Tensor, attention: Attention, mask: Tensor | None = None, is_causal: bool = False
+        self,
+        x: Tensor,
+        attention: Attention,
+        mask: Tensor | None = None,
+        rotation: Rotation | None = None,
+        is_causal: bool = False,
     ) -> Tensor:
         """A sequence to itself, [B, L, D] -> [B, L, D]; the mask is the backend's."""
-        query, key, value = self.in_proj(x).chunk(3, dim=-1)
+        query, key, value = self._project(x, rotation)
         context = attention.attend(
             query, key, value, mask, is_causal=is_causal, dropout=self._dropout
         )
@@ -106,9 +113,10 @@ class MultiHeadAttention(nn.Module):
         past_key: Tensor,
         past_value: Tensor,
         ancestry: Tensor | None,
+        rotation: Rotation | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """One new position of W beams, [B, W, D]; arguments and results as `Attention.step`."""
-        query, key, value = self.in_proj(x).chunk(3, dim=-1)
+        query, key, value = self._project(x, rotation)
         context, keys, values = attention.step(query, key, value, past_key, past_value, ancestry)
         return self.out_proj(context), keys, values
 
@@ -126,6 +134,16 @@ class MultiHeadAttention(nn.Module):
         query = F.linear(x, weight, bias)
         context = attention.attend(query, key, value, mask, dropout=self._dropout)
         return self.out_proj(context)  # type: ignore[no-any-return]
+
+    def _project(self, x: Tensor, rotation: Rotation | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of a sequence, [B, L, D] each."""
+        projected = self.in_proj(x)
+        if rotation is None:
+            query, key, value = projected.chunk(3, dim=-1)
+        else:
+            both, value = projected.split([2 * self.d_model, self.d_model], dim=-1)
+            query, key = rotate(both, rotation).chunk(2, dim=-1)
+        return query, key, value
 
     @property
     def _dropout(self) -> float:

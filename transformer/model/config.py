@@ -27,7 +27,9 @@ class ModelConfig(Section):
     # What a layer norm divides by. standard: the root of the biased variance + epsilon (Ba et al.
     # 2016, arXiv:1607.06450). unbiased: the standard deviation by D - 1, + epsilon outside.
     layer_norm_variant: Literal["standard", "unbiased"]
-    position_encoding: Literal["sinusoidal", "learned", "none"]
+    # sinusoidal, learned: added to embeddings. rotary: queries and keys of self-attention turn with
+    # their place (Su et al. 2021, arXiv:2104.09864).
+    position_encoding: Literal["sinusoidal", "learned", "rotary", "none"]
     # The longest sequence, in tokens with its end token, that either side can hold.
     max_positions: int = Field(ge=1)
     activation: Literal["relu", "gelu"]
@@ -51,6 +53,11 @@ class ModelConfig(Section):
             raise ValueError(
                 f"d_model = {self.d_model} must be even for position_encoding = 'sinusoidal'; "
                 "sines and cosines come in pairs"
+            )
+        if self.position_encoding == "rotary" and self.d_model // self.num_heads % 2:
+            raise ValueError(
+                f"d_model / num_heads = {self.d_model // self.num_heads} must be even for "
+                "position_encoding = 'rotary', which turns pairs of a head's features"
             )
         if self.layer_norm_variant == "unbiased" and self.d_model == 1:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Token embeddings with positions added.
+"""Token embeddings, with positions added where they are a table.
 
 Shapes: B batch, L length, D d_model.
 """
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
+from transformer.model.positions import check_length, sinusoidal_positions
 
 
 class Embedding(nn.Module):
@@ -42,11 +43,7 @@ class Embedding(nn.Module):
         x = self.tokens(ids) * self.scale
         if self.positions is not None:
             length = ids.shape[1]
-            if not torch.compiler.is_compiling() and length > self.max_positions:
-                raise ValueError(
-                    f"a sequence of {length} tokens is longer than model.max_positions = "
-                    f"{self.max_positions}; shorten it or raise model.max_positions"
-                )
+            check_length(length, self.max_positions)
             x = x + self.positions[:length]
         return self.dropout(x if self.dtype is None else x.to(self.dtype))  # type: ignore[no-any-return]
 
@@ -56,14 +53,6 @@ class Embedding(nn.Module):
         if self.positions is not None:
             x = x + self.positions.index_select(0, position.reshape(1))
         return self.dropout(x)  # type: ignore[no-any-return]
-
-
-def sinusoidal_positions(length: int, d_model: int) -> Tensor:
-    """The fixed table of 2017, section 3.5: [length, d_model], sines at even, cosines at odd."""
-    position = torch.arange(length, dtype=torch.float64).unsqueeze(1)
-    even = torch.arange(0, d_model, 2, dtype=torch.float64)
-    angle = position * torch.exp(even * (-math.log(10_000.0) / d_model))  # [length, d_model / 2]
-    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
 
 
 def look_up(table: Tensor, places: Tensor) -> Tensor:

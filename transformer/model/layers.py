@@ -13,6 +13,7 @@ from transformer.model.attention import Attention, MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
 from transformer.model.norm import DeviationNorm
+from transformer.model.positions import Rotation
 
 
 class FeedForward(nn.Module):
@@ -62,10 +63,16 @@ class EncoderLayer(nn.Module):
         self.self_attention_residual = Residual(config)
         self.feed_forward_residual = Residual(config)
 
-    def forward(self, x: Tensor, attention: Attention, mask: Tensor | None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        attention: Attention,
+        mask: Tensor | None,
+        rotation: Rotation | None = None,
+    ) -> Tensor:
         """x [B, S, D], the backend's mask or None where all tokens are real -> [B, S, D]."""
         residual = self.self_attention_residual
-        x = residual.after(x, self.self_attention(residual.before(x), attention, mask))
+        x = residual.after(x, self.self_attention(residual.before(x), attention, mask, rotation))
         residual = self.feed_forward_residual
         return residual.after(x, self.feed_forward(residual.before(x)))
 
@@ -104,6 +111,7 @@ class DecoderLayer(nn.Module):
         attention: Attention,
         cross: LayerCross | None,
         past: LayerPast | None = None,
+        rotation: Rotation | None = None,
     ) -> tuple[Tensor, tuple[Tensor, Tensor] | None]:
         """All positions at once, or one new position of W beams.
 
@@ -113,6 +121,7 @@ class DecoderLayer(nn.Module):
             cross: the encoder's output as this layer reads it; None leaves it out.
             past: of the positions before; None: x is the whole sequence, and each position sees
                 those before it.
+            rotation: of the positions of x, where they are told by turns.
 
         Returns:
             The output, shaped as x, and keys and values with the new position.
@@ -120,9 +129,13 @@ class DecoderLayer(nn.Module):
         residual = self.self_attention_residual
         longer = None
         if past is None:
-            output = self.self_attention(residual.before(x), attention, is_causal=True)
+            output = self.self_attention(
+                residual.before(x), attention, rotation=rotation, is_causal=True
+            )
         else:
-            output, key, value = self.self_attention.step(residual.before(x), attention, *past)
+            output, key, value = self.self_attention.step(
+                residual.before(x), attention, *past, rotation
+            )
             longer = key, value
         x = residual.after(x, output)
         if cross is not None:

@@ -16,6 +16,7 @@ from transformer.model.attention import Attention, TorchAttention
 from transformer.model.config import ModelConfig
 from transformer.model.embedding import Embedding, look_up
 from transformer.model.layers import DecoderLayer, EncoderLayer, LayerCross, LayerPast, make_norm
+from transformer.model.positions import RotaryPositions, Rotation
 
 
 class CrossCache(NamedTuple):
@@ -67,6 +68,9 @@ class Transformer(nn.Module):
         self.attention: Attention = TorchAttention(config.num_heads)
         self.source_embedding = Embedding(config, source_vocab_size)
         self.target_embedding = Embedding(config, target_vocab_size)
+        self.rotary = None
+        if config.position_encoding == "rotary":
+            self.rotary = RotaryPositions(config.max_positions, config.d_model // config.num_heads)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.num_encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.num_decoder_layers))
         # Pre-norm leaves the residual stream itself unnormalised, so each stack ends with a norm.
@@ -98,9 +102,9 @@ class Transformer(nn.Module):
     def encode(self, source: Tensor, source_mask: Tensor | None) -> Tensor:
         """Source int64 [B, S] and its mask -> memory [B, S, D]."""
         x = self.source_embedding(source)
-        mask = self._mask(source_mask, x)
+        mask, rotation = self._mask(source_mask, x), self._rotation(x)
         for layer in self.encoder:
-            x = layer(x, self.attention, mask)
+            x = layer(x, self.attention, mask, rotation)
         return self.encoder_norm(x)  # type: ignore[no-any-return]
 
     def decode(
@@ -112,9 +116,10 @@ class Transformer(nn.Module):
         each layer leaves out what attends to the source.
         """
         x = self.target_embedding(target)
-        mask = self._mask(source_mask, x)
+        mask, rotation = self._mask(source_mask, x), self._rotation(x)
         for layer in self._decoder_layers():
-            x, _ = layer(x, self.attention, self._cross(layer, memory, mask))
+            cross = self._cross(layer, memory, mask)
+            x, _ = layer(x, self.attention, cross, rotation=rotation)
         return self.decoder_norm(x)  # type: ignore[no-any-return]
 
     def project(self, hidden: Tensor) -> Tensor:
@@ -160,11 +165,12 @@ class Transformer(nn.Module):
         if shortlist is not None:
             tokens = look_up(shortlist.ids, tokens)
         x = self.target_embedding.step(tokens, position)
+        rotation = None if self.rotary is None else self.rotary.step(position)
         keys, values = [], []
         for index, layer in enumerate(self._decoder_layers()):
             past = LayerPast(cache.keys[index], cache.values[index], ancestry)
             source = LayerCross(cross.keys[index], cross.values[index], cross.mask)
-            x, (key, value) = layer(x, self.attention, source, past)
+            x, (key, value) = layer(x, self.attention, source, past, rotation)
             keys.append(key)
             values.append(value)
         x = self.decoder_norm(x)
@@ -186,6 +192,10 @@ class Transformer(nn.Module):
 
     def _mask(self, source_mask: Tensor | None, x: Tensor) -> Tensor | None:
         return None if source_mask is None else self.attention.mask(source_mask, x.dtype)
+
+    def _rotation(self, x: Tensor) -> Rotation | None:
+        """Of a whole sequence, [B, L, D]."""
+        return None if self.rotary is None else self.rotary(x.shape[1])
 
     def _cross(
         self, layer: DecoderLayer, memory: Tensor | None, mask: Tensor | None

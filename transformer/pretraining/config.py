@@ -50,6 +50,11 @@ class Pretraining(Section):
                 f"train.initialize_from = {self.train.initialize_from!r}: pretraining begins with "
                 "new weights; set it to null here, and to 'pretrained' in the section train"
             )
+        if self.train.initial_embeddings != "random":
+            raise ValueError(
+                f"train.initial_embeddings = {self.train.initial_embeddings!r}: text without "
+                "translations has no lexicon; set it to 'random' here"
+            )
         if self.train.num_processes > 1:
             raise ValueError(
                 f"train.num_processes = {self.train.num_processes}: pretraining runs in one "

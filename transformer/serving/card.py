@@ -126,6 +126,9 @@ class Card(Provenance):
     model: ModelFacts
     pytorch: PytorchScore
     num_test_sentences: int
+    # How many the test set has, where the scores are those of a sample; None, as cards of before
+    # have it: of all.
+    sampled_from: int | None = None
 
     @property
     def precisions(self) -> list[str]:

@@ -1,12 +1,16 @@
 """The test part, as it is translated, beside the references that it is scored against."""
 
-from collections.abc import Sequence
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from transformer.text.corpus import part_path, read_pairs, read_side
 from transformer.text.normalize import normalize
 from transformer.text.tokenizer import Tokenizer
+
+# Of the sample that stands for the test part: the same for every model.
+SAMPLE_SEED = 1
 
 
 @dataclass(frozen=True)
@@ -18,10 +22,17 @@ class Heldout:
     # Normalised like the training text; None where that changes no more than odd spaces and
     # invisible characters, which are put right for everyone and so make no second score.
     normalized_references: list[str] | None
+    # How many pairs the test part has, where these are a sample of them; None: these are all.
+    sampled_from: int | None = None
 
 
-def read_heldout(raw: Path, clean: Path) -> Heldout:
+def read_heldout(raw: Path, clean: Path, num_sentences: int | None = None) -> Heldout:
     """Reads the test part from the folders of the stages `download` and `clean`.
+
+    Args:
+        raw: what `download` wrote.
+        clean: what `clean` wrote.
+        num_sentences: at most so many of them, drawn by `SAMPLE_SEED`, in their order; None: all.
 
     Raises:
         ValueError: the two don't match row by row.
@@ -34,14 +45,36 @@ def read_heldout(raw: Path, clean: Path) -> Heldout:
             f"{clean_path} has {len(pairs)} pairs, but {raw_path} has {len(references)}; "
             "they must match row by row: run the stage `clean` again"
         )
+    sampled_from = None
+    if num_sentences is not None and num_sentences < len(pairs):
+        sampled_from = len(pairs)
+        rows = sorted(random.Random(SAMPLE_SEED).sample(range(len(pairs)), num_sentences))
+        pairs = [pairs[row] for row in rows]
+        references = [references[row] for row in rows]
     normalized = [target for _, target in pairs]
     plain = [
         normalize(text, lowercase=False, strip_punctuation=False, fold_typography=False)
         for text in references
     ]
     return Heldout(
-        [source for source, _ in pairs], references, normalized if normalized != plain else None
+        [source for source, _ in pairs],
+        references,
+        normalized if normalized != plain else None,
+        sampled_from,
     )
+
+
+def describe_size(num_sentences: int, sampled_from: int | None) -> str:
+    """Such as `1000 sentences`, or `200 of 1000 sentences`."""
+    return f"{num_sentences}{'' if sampled_from is None else f' of {sampled_from}'} sentences"
+
+
+def mark_sample(figures: Mapping[str, float], sampled_from: int | None) -> dict[str, float]:
+    """Figures under names of their own where they are a sample's: `quick_bleu`.
+
+    So no table ranks them beside those of a whole test part.
+    """
+    return dict(figures) if sampled_from is None else {f"quick_{k}": v for k, v in figures.items()}
 
 
 def encode_sources(

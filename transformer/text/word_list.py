@@ -35,9 +35,7 @@ def most_frequent_words(
     Words that occur less often than `min_count` are left out.
     """
     # A word never holds a space, so each of the strings between spaces is cut up once.
-    strings: Counter[str] = Counter()
-    for text in texts:
-        strings.update(text.split(" "))
+    strings = Counter(string for text in texts for string in text.split(" "))
     counts: Counter[str] = Counter()
     for string, count in strings.items():
         for word in _split(string):

@@ -63,6 +63,9 @@ class TrainConfig(Section):
     # null: initial weights are drawn. pretrained: those of the stage `pretrain` take their place,
     # as far as they fit.
     initialize_from: Literal["pretrained"] | None
+    # random: drawn. lexicon: a source token begins near what may translate it, by IBM Model 1 of
+    # the training text; see transformer.training.lexical_embeddings.
+    initial_embeddings: Literal["random", "lexicon"]
     # Of the initial weights, the order of batches, every dropout mask.
     seed: int = Field(ge=0, lt=2**32)
     # auto: CUDA where there is one, else the CPU.

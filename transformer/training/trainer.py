@@ -12,6 +12,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.model.weights import model_weights, set_weights
 from transformer.text.ids import Ids
+from transformer.text.lexicon import fit_lexicon
 from transformer.training.averaging import WeightAverage
 from transformer.training.batching import Batch
 from transformer.training.compilation import compile_ahead, is_compiled
@@ -20,6 +21,7 @@ from transformer.training.device import autocast, choose_device, choose_precisio
 from transformer.training.distributed import SINGLE_PROCESS, Ranks
 from transformer.training.forward import Forward, hidden_states, make_loss, score_batch
 from transformer.training.interruption import Resume, TrainingStopped
+from transformer.training.lexical_embeddings import use_lexicon
 from transformer.training.loader import StepBatch, StepBatches, loading
 from transformer.training.observer import Observer
 from transformer.training.optimizer import make_optimizer, set_learning_rate
@@ -216,6 +218,9 @@ class Trainer:
         meta = self._ids.meta
         torch.manual_seed(self._config.seed)
         model = Transformer(self._model_config, meta.source_vocab_size, meta.target_vocab_size)
+        if self._config.initial_embeddings == "lexicon":
+            sizes = meta.source_vocab_size, meta.target_vocab_size
+            use_lexicon(model, fit_lexicon(self._ids.train, *sizes))
         if initialize is not None:
             initialize(model)
         model = model.to(self.device)

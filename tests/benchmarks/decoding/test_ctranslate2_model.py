@@ -75,6 +75,8 @@ def test_a_model_without_norms_is_refused(make_model):
         layout(make_model(norm="none"))
     with pytest.raises(ValueError, match="divides by the root of the biased variance"):
         layout(make_model(layer_norm_variant="unbiased"))
+    with pytest.raises(ValueError, match="adds positions to embeddings"):
+        layout(make_model(position_encoding="rotary"))
 
 
 def test_names_lead_to_attributes_and_to_entries_of_lists():

@@ -56,7 +56,7 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
 
     told = []
 
-    def run(name="translator", **changes):
+    def run(name="translator", sampled_from=None, **changes):
         settings = {
             "attention": "fused",
             "precisions": ["float32", "int8"],
@@ -94,6 +94,7 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
                 bleu_tokenizer="13a",
                 num_bootstrap=40,
                 batch_tokens=60,
+                sampled_from=sampled_from,
             ),
             search=SEARCH,
             config=ExportConfig(**(settings | changes)),
@@ -152,6 +153,15 @@ def test_card_and_page_tell_what_is_there(export):
         assert f"| {precision} |" in page
         assert graph["signature"] == card["pytorch"]["signature"]
     assert card["default_precision"] == {"cpu": "int8", "cuda": "float32"}
+
+
+def test_a_card_says_that_its_scores_are_a_samples(export, tmp_path):
+    assert load_card(export()).sampled_from is None
+    folder = export(sampled_from=900)
+    assert load_card(folder).sampled_from == 900
+    assert "## Scores on a sample of 5 of the test set's 900" in (folder / "README.md").read_text()
+    report = json.loads((tmp_path / "reports" / "export.json").read_text())
+    assert (report["num_sentences"], report["sampled_from"]) == (5, 900)
 
 
 @pytest.mark.parametrize("gpu", ["cuda", "cpu"])
@@ -217,9 +227,9 @@ def test_each_longer_step_is_told(export):
     export()
     assert export.told == [
         "float32, int8: from PyTorch to ONNX",
-        "PyTorch translates the 5 sentences of the test set",
-        "float32: onnxruntime translates them",
-        "int8: onnxruntime translates them",
+        "PyTorch translates 5 sentences",
+        "float32: onnxruntime translates them, and its answers are compared",
+        "int8: onnxruntime translates them, and its answers are compared",
     ]
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from transformer.export.config import ShortlistConfig
 from transformer.export.shortlist.choose import choose_words
-from transformer.export.shortlist.lexicon import NUM_ROUNDS, fit_lexicon
+from transformer.text.lexicon import NUM_ROUNDS, fit_lexicon
 
 
 class Pairs:

@@ -85,6 +85,15 @@ def test_the_report_ranks_what_has_run_and_names_what_has_not():
     assert text.endswith("python -m pipeline compare seed=2 seed=3")
 
 
+def test_quick_experiments_are_ranked_among_themselves():
+    grid = parse_grid(["train.seed=1,2", "evaluate.num_sentences=50"])
+    quick = {
+        name: {"State": None, "bleu": None, "quick_bleu": row["bleu"], "quick_bleu_margin": 3.0}
+        for name, row in rows(grid).items()
+    }
+    assert collect_scores(grid.points(), quick) == {(0,): (10.0, 3.0), (1,): (11.0, 3.0)}
+
+
 @pytest.mark.parametrize("changes", [TWO_AXES, ["train.seed=1,2,3"]])
 def test_the_picture_is_the_same_for_the_same_scores(tmp_path, changes):
     grid = parse_grid(changes)

@@ -17,6 +17,7 @@ EVALUATION = {
     "bleu": 40.5062,
     "bleu_low": 39.0,
     "bleu_high": 42.0,
+    "num_sentences": 4,
     "signatures": {"bleu": "nrefs:1|bs:40|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp"},
 }
 SOURCES = ["un chat dort .", "deux chien dort .", "trois chat dort !", "quatre chien ?"]

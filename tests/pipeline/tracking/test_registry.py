@@ -70,6 +70,8 @@ def test_a_version_is_whole_and_translates_as_the_translator_does(register, proj
     one_beam = model.predict(["un"], params={"beam_size": 1})[0]["score"]
     assert one_beam > model.predict(["un"])[0]["score"]  # as the fixture scores
     assert model.metadata.signature.params.params[0].default == 4
+    with pytest.raises(mlflow.exceptions.MlflowException, match=r"Unrecognized.*beem_size.*beam_"):
+        model.predict(["un"], params={"beem_size": 1})
     example = model.metadata.load_input_example()
     assert len(model.predict(example)) == len(example) == 2
     requirements = Path(mlflow.pyfunc.get_model_dependencies("models:/translator/1")).read_text()
@@ -123,6 +125,17 @@ def test_the_first_promoted_is_champion_and_stays_it_against_its_equal(register,
     assert "version 2 is not significantly better, so version 1 stays the champion" in output
     assert promote("--force")[0] == 0
     assert champion(project) == "2"
+
+
+def test_a_quick_export_is_neither_registered_nor_promoted(register, project):
+    project.put_translator("quick", sampled_from=900)
+    assert register_translator(begin_run(), {}) is None
+    code, told = promote()
+    assert code == 1
+    assert "set evaluate.num_sentences to null" in told
+    code, told = promote("--force")
+    assert code == 1
+    assert not project.client().search_model_versions("name = 'translator'")
 
 
 def test_a_significantly_better_one_takes_its_place(register, project):

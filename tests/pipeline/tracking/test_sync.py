@@ -190,6 +190,7 @@ def test_a_model_that_is_not_that_of_the_lock_is_refused(synced, edit, message):
     assert status == 1
     assert message in output
     assert "dvc repro" in output
+    assert "git checkout COMMIT -- dvc.lock params.yaml reports" in output
     assert synced.runs() == []
 
 
@@ -216,6 +217,18 @@ def test_a_translator_of_the_model_before_is_left_out(synced):
     assert "export is left out: it was made from another models/checkpoint" in output
     (run,) = synced.runs(parents=False)
     assert "float32_bleu" not in run.data.metrics
+
+
+def test_a_quick_evaluation_is_ranked_beside_no_whole_one(synced):
+    report = Path("reports/evaluate.json")
+    values = json.loads(report.read_text())
+    report.write_text(json.dumps(values | {"num_sentences": 4, "sampled_from": 900}))
+    write_lock()
+    assert sync()[0] == 0
+    (run,) = synced.runs(parents=False)
+    assert run.data.metrics["quick_bleu"] == 40.51
+    assert "bleu" not in run.data.metrics
+    assert run.data.tags["tested_on"] == "4 of 900 sentences"
 
 
 def test_without_dvc_the_files_alone_count(synced):

@@ -196,6 +196,7 @@ def test_a_plain_loop_gives_the_same_train(
     number = 0
     while len(train) < len(parts["train"]):
         rng = Random(f"1:{number}")
+        grammar.sentences.speaker.phrases.balance.reset()
         for pair in [grammar.draw(rng) for _ in range(expansion._CHUNK)]:
             if pair is not None and _bare(pair.source) not in seen:
                 seen.add(_bare(pair.source))

@@ -56,6 +56,7 @@ def make_card(
         ),
         pytorch=PytorchScore(bleu=round(reference.bleu, 4), signature=reference.bleu_signature),
         num_test_sentences=len(reference.hypotheses),
+        sampled_from=reference.sampled_from,
     )
 
 
@@ -88,6 +89,9 @@ def write_readme(card: Card) -> str:
     )
     default = card.default_precision
     patience = "no patience" if search.patience is None else f"patience {search.patience}"
+    tested = f"the test set of {card.num_test_sentences:,} sentences"
+    if card.sampled_from is not None:
+        tested = f"a sample of {card.num_test_sentences:,} of the test set's {card.sampled_from:,}"
     left_out = "".join(
         f"\n{precision} was left out: {'; '.join(graph.problems)}.\n"
         for precision, graph in card.graphs.items()
@@ -113,7 +117,7 @@ that a translator needs is in this folder: `python -m pipeline translate --model
 | int8 chooses among | {shortlist} |
 | runs by default | {default["cpu"]} on the CPU, {default["cuda"]} on CUDA |
 
-## Scores on the test set of {card.num_test_sentences:,} sentences
+## Scores on {tested}
 
 | | on | size | BLEU | below PyTorch's, 95 % in | same translations | largest logit difference |
 |---|---|---|---|---|---|---|

@@ -22,6 +22,7 @@ from transformer.model.transformer import Transformer
 from transformer.search.options import SearchConfig
 from transformer.serving.card import CARD, Provenance
 from transformer.serving.session import Provider, count_threads, open_session
+from transformer.text.heldout import describe_size
 from transformer.text.word_list import WORDS, write_words
 
 
@@ -69,6 +70,7 @@ def export_translator(
         ValueError: the float32 graph strays from PyTorch by more than `config` allows.
     """
     special = provenance.special_ids
+    size = describe_size(len(test.sources), test.sampled_from)
     trial = Trial(
         model,
         test,
@@ -93,9 +95,9 @@ def export_translator(
         verdicts: list[Verdict] = []
         for precision, graph in graphs:
             if not verdicts:  # now, while another process makes the next graph
-                tell(f"PyTorch translates the {len(test.sources)} sentences of the test set")
+                tell(f"PyTorch translates {size}")
                 reference = translate_by_pytorch(trial)
-            tell(f"{precision}: onnxruntime translates them")
+            tell(f"{precision}: onnxruntime translates them, and its answers are compared")
             path = temporary / FORMS[precision].file
             verdicts.append(_try(graph, path, trial, reference, precision, config))
             if not verdicts[0].passed:

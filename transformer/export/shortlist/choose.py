@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transformer.export.config import ShortlistConfig
-from transformer.export.shortlist.lexicon import Lexicon, fit_lexicon
+from transformer.text.lexicon import Lexicon, fit_lexicon
 from transformer.text.pairs import Integers, PairDataset
 
 # A translation of less probability is an accident of the training.

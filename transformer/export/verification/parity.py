@@ -36,6 +36,8 @@ class TestSet:
     # Resamples behind the intervals.
     num_bootstrap: int
     batch_tokens: int
+    # As in `Heldout`.
+    sampled_from: int | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class Reference:
     texts: Sequence[str]
     bleu: float
     bleu_signature: str
+    # As in `Heldout`.
+    sampled_from: int | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ def translate_by_pytorch(trial: Trial) -> Reference:
     texts = [test.decode(hypothesis.ids) for hypothesis in hypotheses]
     metric = BLEU(tokenize=test.bleu_tokenizer)
     bleu = float(metric.corpus_score(texts, [test.references]).score)
-    return Reference(hypotheses, texts, bleu, str(metric.get_signature()))
+    return Reference(hypotheses, texts, bleu, str(metric.get_signature()), test.sampled_from)
 
 
 def compare(

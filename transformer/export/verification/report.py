@@ -12,6 +12,7 @@ from transformer.export.verification.histogram import write_histogram
 from transformer.export.verification.parity import Difference, Parity, Reference
 from transformer.export.verification.plots import plot_parity
 from transformer.files import write_json
+from transformer.text.heldout import mark_sample
 
 
 def write_reports(
@@ -38,6 +39,7 @@ def list_metrics(reference: Reference, verdicts: Sequence[Verdict]) -> dict[str,
     measured = measure(plain)
     metrics: dict[str, Any] = {
         "num_sentences": plain.num_sentences,
+        "sampled_from": reference.sampled_from,
         "bleu_signature": reference.bleu_signature,
         "pytorch_bleu": round(reference.bleu, DECIMALS),
         "onnx_bleu": measured["bleu"],
@@ -61,7 +63,8 @@ def headline_metrics(reference: Reference, verdicts: Sequence[Verdict]) -> dict[
         for name, value in list_metrics(reference, verdicts).items()
         if name.endswith("_bleu") and name != "pytorch_bleu"
     }
-    return {name: round(value, 2) for name, value in bleu.items()}
+    rounded = {name: round(value, 2) for name, value in bleu.items()}
+    return mark_sample(rounded, reference.sampled_from)
 
 
 def measure(parity: Parity) -> dict[str, float]:

@@ -15,7 +15,21 @@ _PLACES = ("home", "kitchen", "out", "town", "work", "trip")
 # How adjuncts follow each other.
 _ORDER = ("manner", "means", "company", "place", "purpose", "duration", "time")
 _MANNERS = ("fast", "well", "much", "carefully")
-_NUM_ADJUNCTS = Weighted({0: 55, 1: 36, 2: 9}.items())
+_KINDS = (
+    "time",
+    "time",
+    "time",
+    "place",
+    "place",
+    "company",
+    "manner",
+    "duration",
+    "means",
+    "purpose",
+)
+# Of these a clause has one.
+_WHEN = ("time", "duration")
+_NUM_ADJUNCTS = Weighted({0: 40, 1: 44, 2: 16}.items())
 
 
 class Adjuncts:
@@ -29,13 +43,11 @@ class Adjuncts:
     def adjoin(self, rng: Random, clause: Clause) -> None:
         """Adds none, one or two adjuncts to a clause, in their order."""
         number = _NUM_ADJUNCTS.draw(rng)
-        kinds = ["time", "time", "place", "company", "manner", "duration", "means", "purpose"]
-        for _ in range(number):
+        kinds = list(_KINDS)
+        while kinds and len(clause.adjuncts) < number:
             kind = pick(rng, kinds)
             kinds = [other for other in kinds if other != kind]
-            if kind == "duration" and any(part.kind == "time" for part in clause.adjuncts):
-                continue
-            if kind == "time" and any(part.kind == "duration" for part in clause.adjuncts):
+            if kind in _WHEN and any(part.kind in _WHEN for part in clause.adjuncts):
                 continue
             self.add(rng, clause, clause, kind)
 

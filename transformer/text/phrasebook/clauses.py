@@ -18,7 +18,7 @@ _TENSES = {
     "state": Weighted({"pres": 66, "imp": 14, "modal": 14, "fut": 4, "cond": 1, "pc": 1}.items()),
     "point": Weighted({"pc": 58, "modal": 30, "fut": 12}.items()),
 }
-_NEGATIONS = Weighted({"": 84, "pas": 11, "jamais": 3, "plus": 1.5, "pas_encore": 1.5}.items())
+_NEGATIONS = Weighted({"": 82, "pas": 11, "jamais": 5, "plus": 2.5, "pas_encore": 2}.items())
 
 
 class Clauses:
@@ -39,7 +39,10 @@ class Clauses:
             if use.aspect == "state"
             and (_says_mood(use) or ("unwilled" in use.tags and not use.objects))
             and (use.also_persons or "weather" in use.tags)
+            and use.key not in ("avoir raison=be right", "avoir tort=be wrong")
         )
+        moods = phrases.adjectives(frozenset(("mood",)))
+        self._moods = tuple(one for one in moods if one.key not in ("sûr", "certain"))
         self._modals = Weighted((modal, modal.weight) for modal in lexicon.modals)
         self._complements = Complements(lexicon, phrases)
         self._adjuncts = Adjuncts(lexicon, phrases, self._complements)
@@ -66,7 +69,7 @@ class Clauses:
             simple: without adjuncts.
             plain: without pronouns as objects, which would mean something else in the sentence.
         """
-        use = self._uses.draw(rng)
+        use = self._use(rng, self._uses)
         if subject is not None and not use.also_persons:
             return None
         who = subject or self._subject(rng, use, questioned=questioned)
@@ -103,12 +106,12 @@ class Clauses:
 
     def reason(self, rng: Random, subject: NounPhrase, tense: str) -> Clause | None:
         """Why somebody does something: a mood, hunger, the weather."""
-        use = self._reasons.draw(rng)
+        use = self._use(rng, self._reasons)
         who = self._subject(rng, use, questioned=False) if "weather" in use.tags else subject
         clause = Clause(who, use, tense)
         clause.negation = "pas" if rng.random() < 0.12 else ""
         if use.objects:
-            adjective = pick(rng, self._phrases.adjectives(frozenset(("mood",))))
+            adjective = self._phrases.balance.pick(rng, self._moods)
             form = adjective.agree(who.gender, who.plural)
             clause.complements.append(Part("adjective", form, adjective.en, words=(adjective.key,)))
         return clause
@@ -117,7 +120,7 @@ class Clauses:
         self, rng: Random, subject: NounPhrase, *, simple: bool = False, plain: bool = False
     ) -> Clause | None:
         """What somebody may mean to do: for infinitives and imperatives; see `draw`."""
-        clause = Clause(subject, self._willed.draw(rng), "pres")
+        clause = Clause(subject, self._use(rng, self._willed), "pres")
         if not self._complements.complete(rng, clause):
             return None
         if any(part.clitic == "en" for part in clause.complements):
@@ -129,6 +132,9 @@ class Clauses:
                 if rng.random() < 0.35:
                     self._adjuncts.add(rng, replace(clause, tense="fut"), clause, kind)
         return clause
+
+    def _use(self, rng: Random, uses: Weighted[VerbUse]) -> VerbUse:
+        return self._phrases.balance.least((uses.draw(rng), uses.draw(rng)))
 
     # --- who and how
 
@@ -151,6 +157,8 @@ class Clauses:
     def _negation(self, rng: Random, clause: Clause) -> str:
         negation = _NEGATIONS.draw(rng)
         tense, use, modal = clause.tense, clause.use, clause.modal
+        if clause.subject.kind == "nobody":
+            return "ne"
         if clause.subject.kind == "everyone" or (modal and "positive" in modal.tags):
             return ""
         if modal and "negative" in modal.tags:
@@ -164,6 +172,7 @@ class Clauses:
         if negation == "pas_encore" and (modal or tense != "pc"):
             return "pas"
         clause.perfect = negation in ("jamais", "pas_encore") and tense == "pc"
+        clause.habitual = negation == "jamais" and tense == "pres"
         return negation
 
     def _mid_adverb(self, rng: Random, clause: Clause) -> None:
@@ -220,6 +229,8 @@ def _suits(modal: Modal, use: VerbUse, subject: NounPhrase) -> bool:
     """Whether the modal goes with the verb and its subject."""
     if "event" in modal.tags and use.aspect != "event":
         return False
+    if modal.tail == "aller" and ("goes" in use.tags or use.verb.infinitive == "chercher"):
+        return False  # aller chercher is to fetch
     if "lasting" in modal.tags and "lasting" not in use.tags:
         return False
     lasts = use.aspect == "state" and "daily" not in use.tags

@@ -97,7 +97,7 @@ class Complements:
         return True
 
     def _person(self, rng: Random, clause: Clause, choice: ObjectChoice) -> bool:
-        if clause.negation == "pas" and not choice.preposition and rng.random() < 0.08:
+        if clause.negation == "pas" and not choice.preposition and rng.random() < 0.15:
             clause.negation = "personne"
             return True
         if rng.random() < 0.4:
@@ -187,7 +187,7 @@ class Complements:
             fitting = self._phrases.adjectives(subject.classes)
         if not fitting:
             return None
-        adjective = pick(rng, fitting)
+        adjective = self._phrases.balance.pick(rng, fitting, 4)
         form = adjective.agree(subject.gender, subject.plural)
         en = adjective.en
         kind = "adjective"
@@ -201,7 +201,7 @@ class Complements:
         elif adjective.has_degrees and chance < 0.41 and not clause.negation:
             return self._most(rng, clause, adjective)
         elif chance > 0.94 and clause.modal is None:
-            other = pick(rng, fitting)
+            other = self._phrases.balance.pick(rng, fitting, 4)
             if other.en != adjective.en:
                 joined = pick(rng, (("et", "and"), ("et", "and"), ("mais", "but")))
                 form = f"{form} {joined[0]} {other.agree(subject.gender, subject.plural)}"
@@ -261,7 +261,7 @@ class Complements:
         self, rng: Random, clause: Clause, choice: ObjectChoice
     ) -> Part | None:
         subject = clause.subject
-        noun = pick(rng, self._professions)
+        noun = self._phrases.balance.pick(rng, self._professions)
         if subject.gender not in noun.forms or "person" not in subject.classes:
             return None
         singular, plural = noun.forms[subject.gender]
@@ -271,6 +271,8 @@ class Complements:
 
     def _complement_age(self, rng: Random, clause: Clause, choice: ObjectChoice) -> Part | None:
         age = 1 + int(rng.random() * 99)
+        if age == 1 and clause.negation:
+            return None  # pas un an is less than one
         if rng.random() < 0.4:
             fr, en = str(age), str(age)
         else:

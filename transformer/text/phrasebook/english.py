@@ -86,7 +86,7 @@ class English:
             else:
                 verb, after = modal.en_verb, f"{modal.en_tail} {main}"
         auxiliary, rest = (tense, verb.base) if tense in MODALS else _TENSES[tense](verb, person)
-        negated = clause.negation not in ("", "jamais")
+        negated = clause.negation not in ("", "ne", "jamais")
         if not auxiliary and (negated or asked):
             auxiliary = "did" if tense in ("past", "used") else "does" if person == 2 else "do"
             rest = f"use to {verb.base}" if tense == "used" else verb.base
@@ -100,6 +100,8 @@ class English:
             order.append(clause.adverb.en[""])
         way = "negated" if clause.negation else "usual" if clause.habitual else ""
         liking = modal is not None and modal.en_form == "ing"
+        if modal is not None and liking and "habit" in modal.tags and not way:
+            way = "usual"  # he likes eating apples
         way = way or ("asked" if asked and not word and not liking else "")
         return " ".join([*order, rest, after, self.rest(clause, way)])
 
@@ -177,7 +179,8 @@ def english_tense(clause: Clause) -> str:
     if tense == "pres":
         if clause.since:
             return "perfprog" if use.aspect == "event" else "perf"
-        usual = clause.negation and "habit" in use.tags and not clause.complements
+        usual = clause.negation not in ("", "ne") and "habit" in use.tags
+        usual = usual and not clause.complements and not clause.adjuncts
         simple = use.aspect != "event" or usual or clause.habitual or clause.adverb
         return "simple" if simple else "prog"
     if tense == "imp":

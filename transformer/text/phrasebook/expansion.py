@@ -34,6 +34,8 @@ _MIN_RESERVED_STRUCTURES = 5
 IDIOM_SHARE = 0.11
 # How often a sentence is of rules.txt, is wrapped (Bonjour, ...), or is two sentences.
 _RULES, _WRAPPED, _TWO = 0.23, 0.11, 0.002
+# What is drawn may not go together; so many times its kind of sentence is tried again.
+_TRIES = 12
 # Structures of what may be asked with a please.
 _REQUESTS = frozenset(("modal pouvoir cond", "modal vouloir cond", "request"))
 # What is a greeting already takes no other one.
@@ -82,12 +84,24 @@ class Grammar:
                 second = _finished(more)
                 source, target = f"{source} {second[0]}", f"{target} {second[1]}"
                 words, structure = words + more.words, (*structure, "then", *more.structure)
+        self.sentences.speaker.phrases.balance.use(words)
         return Derivation(source, target, words, structure)
 
+    def draw_chunk(self, seed: int, number: int) -> list[Derivation]:
+        """The pairs of one chunk: the same, whichever process draws it, and after whichever."""
+        rng = Random(f"{seed}:{number}")
+        self.sentences.speaker.phrases.balance.reset()
+        drawn = (self.draw(rng) for _ in range(_CHUNK))
+        return [pair for pair in drawn if pair is not None]
+
     def _sentence(self, rng: Random) -> Said | None:
-        if rng.random() < _RULES:
-            return self.rules.draw(rng).apply(rng)
-        return self.sentences.kinds.draw(rng)(rng)
+        is_rule = rng.random() < _RULES
+        make = self.rules.draw(rng).apply if is_rule else self.sentences.kinds.draw(rng)
+        for _ in range(_TRIES):
+            said = make(rng)
+            if said is not None:
+                return said
+        return None
 
     def _wrapped(self, rng: Random, said: Said) -> Said:
         wrapper = self.wrappers.draw(rng)
@@ -210,9 +224,7 @@ def _draw_chunk(folder: Path, seed: int, number: int) -> list[Derivation]:
     """The pairs of one chunk: the same, whichever process draws it."""
     if _Worker.grammar is None:
         _Worker.grammar = load_grammar(folder)
-    rng = Random(f"{seed}:{number}")
-    drawn = (_Worker.grammar.draw(rng) for _ in range(_CHUNK))
-    return [pair for pair in drawn if pair is not None]
+    return _Worker.grammar.draw_chunk(seed, number)
 
 
 def _chunks(folder: Path, seed: int, workers: int) -> Generator[list[Derivation], None, None]:
@@ -221,9 +233,7 @@ def _chunks(folder: Path, seed: int, workers: int) -> Generator[list[Derivation]
         grammar = load_grammar(folder)
         number = 0
         while True:
-            rng = Random(f"{seed}:{number}")
-            drawn = (grammar.draw(rng) for _ in range(_CHUNK))
-            yield [pair for pair in drawn if pair is not None]
+            yield grammar.draw_chunk(seed, number)
             number += 1
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, initializer=_begin_worker) as pool:

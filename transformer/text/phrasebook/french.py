@@ -19,7 +19,7 @@ from transformer.text.phrasebook.words import (
     VerbUse,
 )
 
-NEGATIONS = ("pas", "plus", "jamais", "rien", "personne", "pas_encore", "pas_du_tout")
+NEGATIONS = ("ne", "pas", "plus", "jamais", "rien", "personne", "pas_encore", "pas_du_tout")
 IMPERATIVES = {1: 0, 3: 1, 4: 2}  # person -> index of FrenchVerb.imperative
 _REFLEXIVE = ("me", "te", "se", "nous", "vous", "se")
 _REFLEXIVE_AFTER = {1: "toi", 3: "nous", 4: "vous"}
@@ -126,7 +126,7 @@ class French:
         if not modal:
             words += clitics
         words.append(finite)
-        if negation and negation != "personne":
+        if negation not in ("", "ne", "personne"):
             words.append(negation.replace("_", " "))
         if clause.adverb is not None:
             words.append(clause.adverb.fr[""])

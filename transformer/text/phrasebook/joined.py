@@ -5,7 +5,7 @@ from random import Random
 
 from transformer.text.phrasebook.chance import pick
 from transformer.text.phrasebook.clause import Clause
-from transformer.text.phrasebook.english import BE_PAST
+from transformer.text.phrasebook.english import BE_PAST, BE_PRESENT
 from transformer.text.phrasebook.french import agreeing
 from transformer.text.phrasebook.questions import Questions
 from transformer.text.phrasebook.speaker import Said, Speaker
@@ -51,12 +51,14 @@ class Joined:
         first = clauses.draw(rng, tense=tense, simple=rng.random() < 0.7)
         if first is None or not _is_action(first) or first.perfect:
             return None
+        if first.subject.kind == "nobody":
+            return None
         can = first.modal is not None and first.modal.key.startswith("pouvoir")
         if way in ("because", "so") and (can or not _is_explained(first)):
             return None
         subject = first.subject
         if way in ("inf", "gerund"):
-            if fr_word == "pour" and "goes" not in first.use.tags:
+            if first.negation or (fr_word == "pour" and "goes" not in first.use.tags):
                 return None
             second = clauses.willed(rng, subject, simple=True, plain=True)
         elif way in ("because", "so"):
@@ -195,9 +197,14 @@ class Joined:
             rest = agreeing(clause.without(direct), head)
             fr = f"{start[0]} {head.fr} que {self._speaker.french(rest)}"
             en = f"{start[1]} {head.en} that {self._speaker.english(rest)}"
+            said = self._judged(rng, head, f"que {self._speaker.french(rest)}", rest)
+            if said is not None:
+                structure = ("relative que subject", *clause.structure())
+                return Said(*said, ".", clause.words(), structure)
             mark = "?" if start[1].startswith("where") else "."
             return Said(fr, en, mark, clause.words(), ("relative que", *clause.structure()))
-        noun = pick(rng, self._speaker.phrases.nouns("folk"))
+        phrases = self._speaker.phrases
+        noun = phrases.balance.pick(rng, phrases.nouns("folk"))
         head = self._speaker.phrases.noun(rng, noun, "sg", "le", plain=True)
         if clause.subject.person != 2 or "person" not in clause.subject.classes:
             return None
@@ -209,6 +216,21 @@ class Joined:
         words = (*head.words, *clause.words())
         mark = "?" if start[1].startswith("where") else "."
         return Said(fr, en, mark, words, ("relative qui", *clause.structure()))
+
+    def _judged(
+        self, rng: Random, head: NounPhrase, fr: str, rest: Clause
+    ) -> tuple[str, str] | None:
+        """`le livre que j'ai lu est intéressant`: a noun with its clause, and what it is like."""
+        adjective = self._speaker.phrases.fitting(rng, head.classes)
+        if adjective is None or rng.random() < 0.5 or any(part.clitic for part in rest.complements):
+            return None
+        past = rest.tense in ("pc", "imp")
+        tense = "imp" if past and rng.random() < 0.6 else "pres"
+        verb = self._speaker.lexicon.verbs["être"].forms[tense][2]
+        was = BE_PAST[2] if tense == "imp" else BE_PRESENT[2]
+        form = adjective.agree(head.gender, head.plural)
+        en = f"{head.en} that {self._speaker.english(rest)} {was} {adjective.en}"
+        return f"{head.fr} {fr} {verb} {form}", en
 
 
 def _is_action(clause: Clause) -> bool:

@@ -36,7 +36,7 @@ from transformer.text.phrasebook.words import (
 )
 
 # A beginner's first words are drawn so many times as often as others of their class.
-CORE_WEIGHT, CORE_VERB_WEIGHT = 8, 4
+CORE_WEIGHT, CORE_VERB_WEIGHT = 5, 3
 NUMBERS = ("sg", "pl", "one", "any", "mass", "all")
 # What a verb may do and be joined to; see data/phrasebook/README.md.
 TAGS = (

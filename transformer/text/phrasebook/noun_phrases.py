@@ -1,10 +1,11 @@
 """Draw noun phrases: pronouns, names, nouns with what may stand around them, pairs."""
 
 import re
+from collections import defaultdict
 from dataclasses import replace
 from random import Random
 
-from transformer.text.phrasebook.chance import Weighted, made_up_word, pick
+from transformer.text.phrasebook.chance import Balance, Weighted, Word, made_up_word, pick
 from transformer.text.phrasebook.french import compared, determine
 from transformer.text.phrasebook.lexicon import Lexicon
 from transformer.text.phrasebook.morphology import starts_with_vowel
@@ -22,7 +23,7 @@ from transformer.text.phrasebook.words import (
 _ADJECTIVE_OF_PERSON, _NAMED = 0.04, 0.07
 # How often le is said in another way: the same, the other, the first.
 _OTHER_DETERMINER = 0.035
-_ADJECTIVE, _OWNER, _NUMBER, _QUANTITY, _SUPERLATIVE = 0.14, 0.06, 0.05, 0.05, 0.08
+_ADJECTIVE, _OWNER, _NUMBER, _QUANTITY, _SUPERLATIVE = 0.17, 0.06, 0.05, 0.05, 0.08
 _MADE_UP_NAME = 0.28
 _QUANTITIES = (
     ("beaucoup de", "a lot of", "a lot of"),
@@ -32,7 +33,8 @@ _QUANTITIES = (
     ("plus de", "more", "more"),
 )
 # Who a clause is about: kinds of subject and their weights.
-_SUBJECTS = {"pronoun": 66, "name": 10, "kin": 10, "folk": 8, "pair": 4, "group": 2, "everyone": 2}
+_SUBJECTS = {"pronoun": 66, "name": 10, "kin": 10, "folk": 8, "pair": 4, "group": 2, "everyone": 3}
+_EVERYONE = (("tout le monde", "everyone"), ("quelqu'un", "someone"), ("personne", "nobody"))
 
 
 class NounPhrases:
@@ -49,9 +51,14 @@ class NounPhrases:
         self._subject_kinds = Weighted(_SUBJECTS.items())
         self._adjectives: dict[frozenset[str], tuple[Adjective, ...]] = {}
         self._by_class: dict[str, tuple[Noun, ...]] = {}
-        self._phrases: dict[str, NounPhrase] = {}
+        self._phrases: dict[tuple[int, Gender, bool, str], NounPhrase] = {}
         # How the sentence addresses the one who is spoken to; the other way doesn't occur in it.
         self.polite = False
+        weights: defaultdict[str, float] = defaultdict(float)
+        words: list[Word] = [*lexicon.nouns, *lexicon.adjectives, *lexicon.uses]
+        for word in words:
+            weights[word.key] += word.weight  # a verb has several rows
+        self.balance = Balance(weights)
 
     def begin_sentence(self, polite: bool) -> None:
         """Decides between tu and vous for the sentence that follows."""
@@ -100,14 +107,15 @@ class NounPhrases:
         if kind == "pair":
             return self.pair(rng)
         if kind == "everyone":
-            return self._everyone(rng)
+            return self._everyone(rng, questioned=questioned)
         return self.person(rng, kind)
 
-    def _everyone(self, rng: Random) -> NounPhrase:
-        """`tout le monde`, `quelqu'un`."""
-        fr, en = pick(rng, (("tout le monde", "everyone"), ("quelqu'un", "someone")))
+    def _everyone(self, rng: Random, *, questioned: bool) -> NounPhrase:
+        """`tout le monde`, `quelqu'un`, `personne`."""
+        fr, en = pick(rng, _EVERYONE[: 2 if questioned else 3])
+        kind = "nobody" if fr == "personne" else "everyone"
         pronoun = self.pronouns["il"]
-        return NounPhrase(fr, en, "m", False, 2, 2, pronoun, "everyone", classes=_PERSON)
+        return NounPhrase(fr, en, "m", False, 2, 2, pronoun, kind, classes=_PERSON)
 
     def name(self, rng: Random, gender: Gender | None = None) -> NounPhrase:
         """A first name; some are made up, so that names that nobody knows are learned as such."""
@@ -129,13 +137,25 @@ class NounPhrases:
             text, text, of, False, 2, 2, pronoun, "name", words=words, classes=_PERSON
         )
 
+    def titled(self, rng: Random) -> NounPhrase:
+        """`monsieur Durand`, `le docteur Ngozi`."""
+        fr, en, of, key = pick(rng, _TITLES)
+        if rng.random() < _MADE_UP_NAME:
+            name = made_up_word(rng, self._lexicon.french_words)
+        else:
+            name = pick(rng, self._lexicon.phrases["surname"]).key
+        return NounPhrase(
+            f"{fr} {name}", f"{en} {name}", of, False, 2, 2, self.pronouns[key], "name",
+            words=(name,), classes=_PERSON,
+        )  # fmt: skip
+
     def person(self, rng: Random, kind: str = "", owner: NounPhrase | None = None) -> NounPhrase:
         """A name, a relative or friend of somebody's, or one of the folk."""
         kind = kind or ("name", "kin", "kin", "folk")[int(rng.random() * 4)]
         if kind == "name":
-            return self.name(rng)
+            return self.titled(rng) if rng.random() < _TITLED else self.name(rng)
         if kind == "kin":
-            noun = pick(rng, self.nouns("kin", "friend"))
+            noun = self.balance.pick(rng, self.nouns("kin", "friend"))
             code = pick(rng, _OWNERS)
             if owner is not None and not _owns_clearly(owner):
                 return self.name(rng)
@@ -159,10 +179,10 @@ class NounPhrases:
                 en_bare="",
             )
         if kind == "group":
-            noun = pick(rng, self.nouns("group"))
+            noun = self.balance.pick(rng, self.nouns("group"))
             own = rng.random() < 0.5 and not noun.classes.isdisjoint(("famille", "équipe"))
             return self.noun(rng, noun, "one", "mon" if own else "le")
-        noun = pick(rng, self.nouns("folk"))
+        noun = self.balance.pick(rng, self.nouns("folk"))
         return self.noun(rng, noun, "any", pick(rng, _FOLK_DETERMINERS))
 
     def pair(self, rng: Random) -> NounPhrase:
@@ -222,7 +242,7 @@ class NounPhrases:
         `plain`: neither adjective nor quantity nor owner.
         """
         code = self.addressed(pick(rng, choice.determiners))
-        noun = pick(rng, choice.nouns)
+        noun = self.balance.pick(rng, choice.nouns, 3)
         if code == "poss":
             if owner is not None and not (_owns_clearly(owner) or owner.kind == "pair"):
                 return None
@@ -264,8 +284,8 @@ class NounPhrases:
             if chance < _OWNER + _SUPERLATIVE and adjective and adjective.has_degrees:
                 return self._superlative(rng, noun, gender, plural, adjective)
         if adjective is None:
-            # The same plain phrase is built once.
-            key = f"{noun.key}|{gender}|{plural}|{code}"
+            # The same plain phrase is built once. Two nouns may have one key: le café, un café.
+            key = (id(noun), gender, plural, code)
             phrase = self._phrases.get(key)
             if phrase is None:
                 phrase = self.build(noun, gender, plural, code)
@@ -429,7 +449,7 @@ class NounPhrases:
     def fitting(self, rng: Random, classes: frozenset[str]) -> Adjective | None:
         """An adjective that may be said of what is of these classes."""
         fitting = self.adjectives(_PERSON_ADJECTIVES if "person" in classes else classes)
-        return pick(rng, fitting) if fitting else None
+        return self.balance.pick(rng, fitting, 4) if fitting else None
 
     def adjectives(self, classes: frozenset[str]) -> tuple[Adjective, ...]:
         """The adjectives of some classes, core ones several times."""
@@ -455,6 +475,12 @@ _PERSON_ADJECTIVES = frozenset(("character", "looks"))
 _OWNERS = ("mon", "mon", "mon", "ton", "notre", "ton", "son", "leur")
 # Called as by a name. Drawn so often in a name's place.
 _PARENT = 0.07
+_TITLED = 0.08
+_TITLES: tuple[tuple[str, str, Gender, str], ...] = (
+    ("monsieur", "Mr", "m", "il"),
+    ("madame", "Mrs", "f", "elle"),
+    ("°le docteur", "Doctor", "m", "il"),
+)
 _PARENTS: tuple[tuple[str, str, Gender, str], ...] = (
     ("maman", "Mum", "f", "elle"),
     ("papa", "Dad", "m", "il"),
@@ -481,7 +507,7 @@ _NO_ADJECTIVE = frozenset(("gen", "chaque"))
 def _owns_clearly(owner: NounPhrase) -> bool:
     """Whether his, her or their is clear: not of a family, of everyone, of a made-up name."""
     made_up = owner.kind == "name" and not owner.words
-    return not (made_up or owner.kind in ("everyone", "pair") or "group" in owner.classes)
+    return not (made_up or owner.kind in ("everyone", "nobody", "pair") or "group" in owner.classes)
 
 
 def address_of(text: str) -> bool | None:

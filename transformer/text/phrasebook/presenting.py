@@ -13,7 +13,6 @@ _IT_IS = {"pres": ("est", "sont"), "imp": ("était", "étaient"), "fut": ("sera"
 _PLACED: tuple[str, ...] = (
     "folk",
     "pet",
-    "wild",
     "farm",
     "furniture",
     "personal",
@@ -29,6 +28,8 @@ _PLACED: tuple[str, ...] = (
     "foodstuff",
     "drink",
 )
+# What is shown is the word used least of so many: here all nouns come in.
+_NUM_SHOWN = 12
 # Said without an article in English: gardening, French.
 _GENERAL = frozenset(
     ("feeling", "quality", "sport", "hobby", "art", "language", "subject", "topic", "game")
@@ -40,6 +41,7 @@ class Presenting:
 
     def __init__(self, speaker: Speaker) -> None:
         self._speaker = speaker
+        self._balance = speaker.phrases.balance
         self._things = speaker.phrases.nouns("thing", "animal", "food", "place", "show", "event")
         self._placed = speaker.phrases.nouns(*_PLACED)
         self._facts = [
@@ -57,7 +59,7 @@ class Presenting:
         if rng.random() < 0.45:
             if not self._facts:
                 return None
-            adjective = pick(rng, self._facts)
+            adjective = self._balance.pick(rng, self._facts, 4)
             fr, en, plural = adjective.masculine, adjective.en, False
             kind, words = "fact", (adjective.key,)
             if adjective.has_degrees and not negated and rng.random() < 0.35:
@@ -101,7 +103,7 @@ class Presenting:
         chance = rng.random()
         if chance < 0.2:
             return self._speaker.phrases.person(rng, pick(rng, ("name", "kin", "folk")))
-        noun = pick(rng, self._things)
+        noun = self._balance.pick(rng, self._things, _NUM_SHOWN)
         code = self._speaker.phrases.addressed(
             pick(rng, ("un", "un", "le", "mon", "ton", "ce", "son"))
         )
@@ -119,7 +121,7 @@ class Presenting:
         """`Il y a un chat dans le jardin.`, `Y a-t-il une banque près d'ici ?`"""
         tense = pick(rng, ("pres",) * 7 + ("imp", "imp", "fut"))
         negated, asked = rng.random() < 0.15, rng.random() < 0.35
-        noun = pick(rng, self._placed)
+        noun = self._balance.pick(rng, self._placed, _NUM_SHOWN)
         animal_or_person = not noun.classes.isdisjoint(("folk", "animal", "area", "public", "shop"))
         chance = rng.random()
         if chance < 0.15 and not negated:
@@ -169,7 +171,7 @@ class Presenting:
 
     def fragment(self, rng: Random) -> Said | None:
         """`La maison de mon père`, `une pomme rouge`: words without a verb."""
-        noun = pick(rng, self._speaker.lexicon.nouns)
+        noun = self._balance.pick(rng, self._speaker.lexicon.nouns, _NUM_SHOWN)
         code = pick(rng, ("le", "le", "un", "un", "mon", "ce"))
         if noun.mass and code == "un":
             code = "du"

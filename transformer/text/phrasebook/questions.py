@@ -13,6 +13,8 @@ from transformer.text.phrasebook.words import NounPhrase
 _WHERE = frozenset(("at", "to", "chez", "to y", "place"))
 # One does not ask why somebody has just done something.
 _NO_WHY = ("venir de pres", "être en train de pres")
+# How often one asks why where nothing else can be asked.
+_WHY_ALONE = 0.15
 _WHEN = frozenset(
     ("past", "past_clock", "past_long", "past_week", "future", "future_clock", "future_long")
 ) | {"future_week", "date", "year", "weekday"}
@@ -49,7 +51,7 @@ class Questions:
 
     def asked(self, rng: Random, clause: Clause) -> Asked | None:
         """One of the questions that the clause answers."""
-        if clause.subject.kind == "everyone":
+        if clause.subject.kind in ("everyone", "nobody"):
             return None
         why = clause.negation in ("", "pas") and "weather" not in clause.use.tags
         why = why and not (clause.use.aspect == "state" and clause.tense == "fut")
@@ -67,6 +69,8 @@ class Questions:
             # Of what isn't done one asks why alone, and not often.
             return found[0] if why and (len(found) == 1 or rng.random() < 0.2) else None
         if not found or clause.adverb is not None:
+            return None
+        if len(found) == 1 and why and rng.random() > _WHY_ALONE:
             return None
         chosen = pick(rng, found)
         if chosen.fr == "que" and rng.random() < 0.25:
@@ -117,6 +121,8 @@ class Questions:
         if kind == "adjective" and clause.use.verb.infinitive == "être":
             return "comment", "what", "like"
         if part.phrase is not None and kind == "direct":
+            if "language" in part.phrase.classes:
+                return None  # quelle langue, not que
             person = "person" in part.phrase.classes
             return ("qui", "who", "") if person else ("que", "what", "")
         if part.phrase is not None and kind == "indirect":

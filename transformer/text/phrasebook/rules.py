@@ -168,7 +168,7 @@ class _Slots:
                 raise place.error(f"no adjective is of class {' '.join(words)}; add one")
 
             def adjective(rng: Random) -> Drawn:
-                one = pick(rng, fitting)
+                one = self._phrases.balance.pick(rng, fitting, 4)
                 return Drawn({"": one.masculine}, {"": one.en}, (one.key,))
 
             return adjective
@@ -179,7 +179,7 @@ class _Slots:
         if kind == "name":
             gender = words[0] if words else ""
             check_known(place, "gender", gender, ("", "m", "f"))
-            return lambda rng: _drawn(self._phrases.name(rng, gender or None))  # type: ignore
+            return lambda rng: _drawn(self._phrases.name(rng, gender or pick(rng, "mf")))  # type: ignore
         made = getattr(self, f"_{kind}", None)
         if callable(made):
             return lambda rng: made(rng)
@@ -233,6 +233,12 @@ class _Slots:
         en = {"": pronoun.en_object, "mine": _MINE[key]}
         return Drawn({"": pronoun.stressed}, en)
 
+    def _someone(self, rng: Random) -> Drawn:
+        """With whom one who is spoken to does something: moi, eux."""
+        key = pick(rng, ("je", "il", "elle", "nous", "ils"))
+        pronoun = self._phrases.pronouns[key]
+        return Drawn({"": pronoun.stressed}, {"": pronoun.en_object})
+
     def _clock(self, rng: Random) -> Drawn:
         fr, en = draw_clock(rng)
         return Drawn({"": fr}, {"": en})
@@ -273,7 +279,11 @@ class _Slots:
         if rng.random() < 0.5:
             return _same(f"{price} euros")
         fr, en = numbers.french_number(price), numbers.english_number(price)
-        return Drawn({"": f"{fr} euros"}, {"": f"{en} euros"})
+        cents = pick(rng, _CENTS) if price < 50 and rng.random() < 0.3 else 0
+        after = numbers.french_number(cents) if cents else "", str(numbers.english_number(cents))
+        return Drawn(
+            {"": f"{fr} euros {after[0]}"}, {"": f"{en} euros {after[1] if cents else ''}"}
+        )
 
     def _clause(self, rng: Random) -> Drawn | None:
         clause = self._speaker.clauses.draw(rng)
@@ -283,6 +293,7 @@ class _Slots:
         return Drawn({"": fr}, {"": en}, clause.words())
 
 
+_CENTS = (10, 20, 25, 30, 40, 50, 50, 60, 75, 80, 90, 95)
 _MINE = {"je": "mine", "tu": "yours", "il": "his", "elle": "hers", "nous": "ours"}
 _MINE |= {"vous": "yours", "ils": "theirs"}
 

@@ -20,16 +20,16 @@ class Sentences:
         joined = Joined(self.speaker, questions)
         presenting = Presenting(self.speaker)
         kinds: list[tuple[Make, float]] = [
-            (self.statement, 33),
-            (self.yes_no, 14),
-            (questions.wh, 17),
+            (self.statement, 36),
+            (self.yes_no, 13),
+            (questions.wh, 11),
             (questions.who, 2),
             (self.order, 5),
             (presenting.it_is, 7),
             (presenting.there_is, 5),
-            (joined.two_clauses, 6),
+            (joined.two_clauses, 7),
             (joined.reported, 3),
-            (joined.relative, 1.5),
+            (joined.relative, 2),
             (presenting.fragment, 3),
         ]
         self.kinds = Weighted(kinds)

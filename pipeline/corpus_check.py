@@ -1,0 +1,165 @@
+"""What a local corpus gives the stages that follow, told before any of them runs."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pipeline.repository import main_checkout, run_git
+from transformer.text.collection import open_source
+from transformer.text.corpus import PARTS, Pair
+from transformer.text.corpus_config import CorpusConfig
+from transformer.text.normalize import normalize
+from transformer.text.splitting import TRAIN, assign_parts
+from transformer.text.vocab_config import VocabConfig
+from transformer.training.config import TrainConfig
+
+# Of more pairs only the first ones are read: such a corpus has enough of them.
+MAX_PAIRS = 100_000
+# Of a sub-word piece in vocabularies of a thousand; larger ones have longer pieces, hence fewer
+# steps than are foretold. `train` counts them, and refuses what passes here.
+_CHARACTERS_PER_PIECE = 2.5
+
+
+@dataclass(frozen=True)
+class CorpusCheck:
+    """What was found; all counts are before the filters of `clean`."""
+
+    # A line each, for people.
+    facts: Sequence[str]
+    # What would stop a later stage.
+    problems: Sequence[str]
+
+
+def is_local(corpus: CorpusConfig) -> bool:
+    """Whether a corpus is files of the user's own."""
+    return (
+        corpus.kind == "text"
+        or (corpus.kind == "tabular" and corpus.url is None)
+        or (corpus.kind == "hub" and corpus.dataset is None)
+    )
+
+
+def check_corpus(corpus: CorpusConfig, vocab: VocabConfig, train: TrainConfig) -> CorpusCheck:
+    """Reads a local corpus, and works out what the stages would make of it.
+
+    Raises:
+        ValueError: it is not there, or can't be read.
+    """
+    with open_source(corpus) as source:
+        pairs = list(islice(source.parts["train"](), MAX_PAIRS + 1))
+        given = [part for part in PARTS if part in source.parts]
+    if len(pairs) > MAX_PAIRS:
+        return CorpusCheck([f"{corpus.path}: more than {MAX_PAIRS} training pairs"], [])
+    split = getattr(corpus, "split", None)
+    facts, problems = [f"{corpus.path}: {len(pairs)} pairs"], list[str]()
+    if split is not None:
+        missing = [part for part in PARTS if part not in given]
+        sizes = [split.valid_pairs if part == "valid" else split.test_pairs for part in missing]
+        try:
+            parts = assign_parts(pairs, sizes, split.seed, missing)
+        except ValueError as error:  # what follows is of all pairs then
+            problems.append(f"corpus.split: {error}")
+        else:
+            pairs = [pair for pair, part in zip(pairs, parts, strict=True) if part == TRAIN]
+            held = ", ".join(f"{size} {part}" for size, part in zip(sizes, missing, strict=True))
+            facts[0] += f": {len(pairs)} for training, {held}"
+    _check_vocabulary(pairs, vocab, facts)
+    _check_steps(pairs, vocab, train, facts, problems)
+    return CorpusCheck(facts, problems)
+
+
+def find_unknown_file(path: Path) -> str | None:
+    """What to do about text in the repository that is in neither git nor DVC, if there is any.
+
+    Experiments that run in a copy would not have it.
+
+    Args:
+        path: a file or folder that a stage depends on.
+    """
+    root, path = main_checkout(), path.resolve()
+    if root not in path.parents or not run_git("rev-parse", "HEAD"):
+        return None
+    known = {root / name for name in run_git("ls-files", "-z").split("\0")}
+    files = [file for file in (path, *sorted(path.rglob("*"))) if file.is_file()]
+    unknown = [
+        file
+        for file in files
+        if known.isdisjoint([file, *(Path(f"{one}.dvc") for one in (file, *file.parents))])
+    ]
+    if not unknown:
+        return None
+    # All of it at once, but for a folder of which git has a part.
+    what = (path if len(unknown) == len(files) else unknown[0]).relative_to(root)
+    return (
+        f"{what}: neither git nor DVC knows it, so experiments in a copy (`dvc exp run --temp`, "
+        f"the queue, `sweep`) would not find it: `dvc add {what}`, `git add {what}.dvc`, and "
+        "commit; or leave it to git where it is small"
+    )
+
+
+def _check_vocabulary(pairs: Sequence[Pair], vocab: VocabConfig, facts: list[str]) -> None:
+    sides = {"source": [pair[0] for pair in pairs], "target": [pair[1] for pair in pairs]}
+    if vocab.joint is not None:
+        sides = {"joint": sides["source"] + sides["target"]}
+    for name, texts in sides.items():
+        spec: Any = getattr(vocab, name)
+        most = None if spec.kind == "pretrained" else _count_pieces(texts, spec.kind)
+        if most is not None and spec.size > most:
+            facts.append(
+                f"vocab.{name}.size = {spec.size}: this text gives {most} at most; fewer do no harm"
+            )
+
+
+def _count_pieces(texts: Iterable[str], kind: str) -> int:
+    # An upper bound. Each merge of sub-words makes one word or more a piece shorter.
+    words = {word for text in texts for word in text.split()}
+    if kind == "word":
+        return len(words)
+    characters = {character for word in words for character in word}
+    if kind == "character":
+        return len(characters) + 1
+    return 256 + sum(len(word.encode()) for word in words)
+
+
+def _check_steps(
+    pairs: Sequence[Pair],
+    vocab: VocabConfig,
+    train: TrainConfig,
+    facts: list[str],
+    problems: list[str],
+) -> None:
+    if train.batch_sentences is not None:
+        num_batches = math.ceil(len(pairs) / train.batch_sentences)
+    else:
+        lengths = [
+            max(_count_tokens(pair[0], vocab), _count_tokens(pair[1], vocab)) for pair in pairs
+        ]
+        num_batches = math.ceil(sum(lengths) / (train.batch_tokens or 1))
+    in_epoch = math.ceil(num_batches / train.gradient_accumulation)
+    num_steps = in_epoch * train.max_epochs
+    if train.max_steps is not None:
+        num_steps = min(num_steps, train.max_steps)
+    warmup = train.schedule.warmup_steps
+    facts.append(
+        f"training: about {in_epoch} steps in an epoch, {num_steps} in all, {warmup} of warm-up"
+    )
+    if warmup >= num_steps:
+        problems.append(
+            f"train.schedule.warmup_steps = {warmup}: the training has about {num_steps} steps, so "
+            "the learning rate would never reach its peak; lower it, or the size of a batch, or "
+            "raise train.max_epochs"
+        )
+
+
+def _count_tokens(text: str, vocab: VocabConfig) -> int:
+    # With the end token.
+    spec: Any = vocab.joint or vocab.source
+    text = normalize(text, lowercase=False, strip_punctuation=False, fold_typography=False)
+    if spec.kind == "character":
+        return len(text) + 1
+    if spec.kind == "word":
+        return len(text.split()) + 1
+    return math.ceil(len(text) / _CHARACTERS_PER_PIECE) + 1

@@ -1,0 +1,83 @@
+"""Where tokens stand: tables that are added to embeddings, and turns of queries and keys.
+
+Shapes: L length, D d_model, H heads, E = D / H head width.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+
+class Rotation(NamedTuple):
+    """The turns of L positions, or of one that several rows share, for pairs [..., E / 2, 2]."""
+
+    cos: Tensor  # [L, 1, E / 2, 1]
+    sin: Tensor  # [L, 1, E / 2, 2]: -sin and sin
+
+
+class RotaryPositions(nn.Module):
+    """Rotary position embedding (Su et al. 2021, arXiv:2104.09864, equation 15).
+
+    Features 2i and 2i + 1 of each head are a point, turned by position / 10000^(2i / E). The
+    product of a query and a key then depends on how far apart they stand.
+    """
+
+    cos: Tensor
+    sin: Tensor
+
+    def __init__(self, max_positions: int, head_width: int) -> None:
+        super().__init__()
+        self.max_positions = max_positions
+        angles = _angles(max_positions, head_width)[:, None, :, None]
+        sin = torch.cat([-angles.sin(), angles.sin()], dim=-1)
+        self.register_buffer("cos", angles.cos().float(), persistent=False)
+        self.register_buffer("sin", sin.float(), persistent=False)
+
+    def forward(self, length: int) -> Rotation:
+        """Of positions 0 to length - 1.
+
+        Raises:
+            ValueError: that is longer than `model.max_positions`.
+        """
+        check_length(length, self.max_positions)
+        return Rotation(self.cos[:length], self.sin[:length])
+
+    def step(self, position: Tensor) -> Rotation:
+        """Of one position, int64 [], counted from 0."""
+        place = position.reshape(1)
+        return Rotation(self.cos.index_select(0, place), self.sin.index_select(0, place))
+
+
+def rotate(x: Tensor, rotation: Rotation) -> Tensor:
+    """Turns the heads' features; x [B, L, n * E] for any n -> the same shape and type."""
+    cos, sin = rotation
+    pairs = x.reshape(*x.shape[:-1], -1, *sin.shape[-2:])  # [B, L, n, E / 2, 2]
+    if x.dtype == torch.float32 and not torch.compiler.is_compiling():
+        # The same as a product of complex numbers: one pass over them, and one backward.
+        turned = torch.view_as_complex(pairs) * torch.complex(cos[..., 0], sin[..., 1])
+        return torch.view_as_real(turned).flatten(-3)
+    return (pairs * cos + pairs.flip(-1) * sin).flatten(-3).to(x.dtype)
+
+
+def sinusoidal_positions(length: int, d_model: int) -> Tensor:
+    """The fixed table of 2017, section 3.5: [length, d_model], sines at even, cosines at odd."""
+    angles = _angles(length, d_model)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
+
+
+def check_length(length: int, max_positions: int) -> None:
+    """Raise ValueError for a sequence that is longer than the model's."""
+    if not torch.compiler.is_compiling() and length > max_positions:
+        raise ValueError(
+            f"a sequence of {length} tokens is longer than model.max_positions = "
+            f"{max_positions}; shorten it or raise model.max_positions"
+        )
+
+
+def _angles(length: int, width: int) -> Tensor:
+    """position / 10000^(2i / width), float64 [length, width / 2]."""
+    position = torch.arange(length, dtype=torch.float64).unsqueeze(1)
+    even = torch.arange(0, width, 2, dtype=torch.float64)
+    return position * torch.exp(even * (-math.log(10_000.0) / width))
