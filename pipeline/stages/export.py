@@ -27,7 +27,7 @@ def export() -> None:
     from transformer.text.clean_config import CleanConfig
     from transformer.text.corpus import part_path, read_side
     from transformer.text.heldout import encode_sources, read_heldout
-    from transformer.text.manifest import read_manifest
+    from transformer.text.manifest import check_parts, read_manifest
     from transformer.text.word_list import most_frequent_words
 
     clean = load_section("clean", CleanConfig)
@@ -36,6 +36,8 @@ def export() -> None:
     )
     model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER)
     search.options(info.model.max_positions).check_vocabulary(info.target_vocab_size)
+    check_parts(RAW, "download", ("test",))
+    check_parts(CLEAN, "clean", ("train", "test"))
     manifest, test = read_manifest(RAW), read_heldout(RAW, CLEAN)
     sources, _ = encode_sources(tokenizers.source, test.sources, info.model.max_positions)
     reference, verdicts = export_translator(
