@@ -69,13 +69,14 @@ def _make_shortlist(
     config: "ExportConfig", info: "CheckpointInfo", *, is_joint: bool
 ) -> "Shortlist | None":
     from pipeline.paths import IDS
+    from pipeline.repository import CHECKED_IDS
     from transformer.export.shortlist.choose import make_shortlist
     from transformer.text.ids import load_ids
 
     if config.shortlist is None or "int8" not in config.precisions:
         return None
     return make_shortlist(
-        load_ids(IDS).train,
+        load_ids(IDS, CHECKED_IDS).train,
         config.shortlist,
         source_vocab_size=info.source_vocab_size,
         target_vocab_size=info.target_vocab_size,

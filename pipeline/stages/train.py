@@ -26,6 +26,7 @@ def train(
             raise typer.Exit(launch_ranks(num_processes, arguments))
 
     from pipeline.elsewhere.record import Recorder
+    from pipeline.repository import CHECKED_IDS
     from pipeline.tracking.training import track_training
     from pipeline.training.fingerprint import fingerprint_training
     from pipeline.training.log import LogFile, new_profile_folder
@@ -43,7 +44,7 @@ def train(
 
     with joined_ranks() as ranks:
         model_config, config = load_sections(("model", ModelConfig), ("train", TrainConfig))
-        ids = load_ids(IDS)
+        ids = load_ids(IDS, CHECKED_IDS)
         tune_process(config.num_threads, ranks.local_world_size, config.deterministic)
         device = ranks.device(choose_device(config.device))
         peak = measure_product_peak(device, choose_precision(config.precision, device), repeats=2)
