@@ -37,8 +37,10 @@ def parse_params(text: str, where: str) -> dict[str, Any]:
     """
     try:
         values = YAML(typ="safe", pure=True).load(text)
-    except YAMLError as error:
+    except (YAMLError, ValueError) as error:  # ValueError: a number of thousands of digits
         raise ConfigError([f"not YAML: {error}"], where) from None
+    except RecursionError:
+        raise ConfigError(["not YAML for a params file: too deep"], where) from None
     if not isinstance(values, dict):
         raise ConfigError(["expected sections such as `corpus:` at the top level"], where)
     return values

@@ -43,7 +43,8 @@ class PhrasebookCorpus(_Corpus):
     """Sentences made by the grammar in the folder `path`."""
 
     kind: Literal["phrasebook"]
-    num_pairs: int = Field(ge=1)
+    # They are all held in memory.
+    num_pairs: int = Field(ge=1, le=2 * 10**7)
     seed: int = Field(ge=0)
 
 
