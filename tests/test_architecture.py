@@ -29,8 +29,8 @@ ALLOWED = {
     "export": {"evaluation", "model", "search", "serving", "text"},
 }
 SHARED = {"allocator", "batches", "config", "files", "machine"}
-# Light enough for all: what a translator's card says of its search.
-SHARED_SECTIONS = {Path("transformer/search/options.py")}
+# Light enough for all: what a translator's card says of its search and its model.
+SHARED_SECTIONS = {Path("transformer/search/options.py"), Path("transformer/model/config.py")}
 
 # These write no output of a stage: a change in them need not rerun it.
 WITHOUT_OUTPUT = {

@@ -68,7 +68,7 @@ def read_json(path: Path) -> Any:
     """Reads what `write_json` wrote. Raises ValueError, naming the file, if it is not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise ValueError(f"{path} is not JSON: {error}") from error
 
 
