@@ -145,7 +145,7 @@ KILLING = [
     ("vocab.joint.size", 10**9, "less than or equal to 10000000"),
     ("train.num_threads", 10**9, "less than or equal to 1024"),
     ("train.num_processes", 1000, r"this machine has \d+ cores; lower it to that"),
-    ("model.d_model", 10**9, r"the model takes [\d,.]+ GB to train, and this machine has"),
+    ("model.d_model", 10**9, r"the model takes [\d,.]+ GB to train, and [\d,.]+ GB are here"),
     ("model.d_ff", 10**9, r"the model takes 1[\d,]+\.\d GB to train.* lower .* d_ff"),
     ("model.max_positions", 10**9, "less than or equal to 1000000"),
     ("model.num_encoder_layers", 10**7, "less than or equal to 1000"),
@@ -181,6 +181,16 @@ def test_a_value_that_would_kill_a_stage_is_refused(key, value, message):
     with pytest.raises(ConfigError, match=message) as error:
         check_values(values, "params.yaml")
     assert all(problem.startswith(path[0]) for problem in error.value.problems)
+
+
+def test_a_model_for_no_gpu_is_refused_and_one_for_some_is_left_to_train():
+    values = load_recipe("phrasebook")
+    values["train"]["device"] = "cuda"
+    values["model"] |= {"d_model": 8192, "d_ff": 65536, "num_decoder_layers": 20}
+    check_values(values, "params.yaml")
+    values["model"] |= {"d_ff": 10**9}
+    with pytest.raises(ConfigError, match=r"GB to train, and 1,099.5 GB are here"):
+        check_values(values, "params.yaml")
 
 
 def test_more_processes_than_cores_are_left_to_gpus():

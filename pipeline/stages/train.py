@@ -15,13 +15,23 @@ def train(
     """Train the Transformer, or go on where a killed training was."""
     from pipeline.params import load_section, load_sections
     from pipeline.paths import CHECKPOINT, IDS
-    from pipeline.training.launcher import is_rank, joined_ranks, launch_ranks
+    from pipeline.training.launcher import (
+        check_devices,
+        end_with_launcher,
+        is_rank,
+        joined_ranks,
+        launch_ranks,
+    )
     from transformer.model.config import ModelConfig
     from transformer.training.config import TrainConfig
 
-    if not is_rank():
-        num_processes = load_section("train", TrainConfig).num_processes
+    if is_rank():
+        end_with_launcher()
+    else:
+        section = load_section("train", TrainConfig)
+        num_processes = section.num_processes
         if num_processes > 1:
+            check_devices(num_processes, section.device)
             arguments = ["train", "--profile"] if profile else ["train"]
             raise typer.Exit(launch_ranks(num_processes, arguments))
 

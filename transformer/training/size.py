@@ -44,8 +44,8 @@ def check_memory(
         needed += 2 * _TABLE_BYTES * config.d_model * config.max_positions
     if available is not None and needed > available:
         raise ValueError(
-            f"the model takes {needed / 1e9:,.1f} GB to train, and this machine has "
-            f"{available / 1e9:,.1f} GB: {num_parameters:,} parameters with gradients and "
-            "optimizer; lower num_encoder_layers, num_decoder_layers, d_model, d_ff or "
-            "max_positions, or the sizes in `vocab`"
+            f"the model takes {needed / 1e9:,.1f} GB to train, and {available / 1e9:,.1f} GB are "
+            f"here: {num_parameters:,} parameters with gradients and optimizer; lower "
+            "num_encoder_layers, num_decoder_layers, d_model, d_ff or max_positions, or the sizes "
+            "in `vocab`"
         )
