@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 
 import typer
 
+from transformer.urls import hide_secrets
+
 # What to do about what the system reports.
 _ADVICE = {
     errno.ENOSPC: "free some space there, and run it again",
@@ -69,7 +71,7 @@ def describe(error: OSError) -> str:
 
 def _end(message: str) -> None:
     with suppress(OSError):  # nobody can be told where standard error is full
-        typer.secho(f"error: {message}", err=True, fg=typer.colors.RED)
+        typer.secho(f"error: {hide_secrets(message)}", err=True, fg=typer.colors.RED)
     if sys.stdout is not None:
         try:
             sys.stdout.flush()
