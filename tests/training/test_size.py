@@ -17,7 +17,9 @@ def config_of(model_maker, **changes) -> ModelConfig:
 
 def test_parameters_are_counted_as_the_model_has_them(model_maker):
     for norm, positions, tied in itertools.product(
-        ("pre", "post", "none"), ("learned", "sinusoidal", "none"), ("none", "output", "all")
+        ("pre", "post", "none"),
+        ("learned", "sinusoidal", "rotary", "none"),
+        ("none", "output", "all"),
     ):
         config = config_of(model_maker, norm=norm, position_encoding=positions, tie_embeddings=tied)
         sizes = (30, 30) if tied == "all" else (30, 50)
