@@ -22,6 +22,7 @@ from pipeline.commands.sync import sync
 from pipeline.commands.text_command import TextCommand
 from pipeline.commands.translate import translate
 from pipeline.commands.ui import ui
+from pipeline.errors import told_errors
 from pipeline.stages.clean import clean
 from pipeline.stages.download import download
 from pipeline.stages.evaluate import evaluate
@@ -53,14 +54,12 @@ for command in (
 
 
 def main() -> None:
-    """Runs a command; a `ValueError` is the user's to mend, so it is told without a traceback."""
+    """Runs a command; what the user can mend is told without a traceback."""
     bound_spinning()
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     try:
-        app()
-    except (ValueError, FileNotFoundError) as error:
-        typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
-        sys.exit(1)
+        with told_errors(sys.argv[1] if len(sys.argv) > 1 else "pipeline"):
+            app()
     finally:
         gc.freeze()  # the process ends: to look for garbage in what it holds would take seconds
 

@@ -5,6 +5,7 @@ from typing import Any, TypeVar, overload
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import AliasEvent
 from typing_extensions import TypeForm
 
 from pipeline.paths import PARAMS
@@ -26,6 +27,8 @@ def read_params(path: Path = PARAMS) -> dict[str, Any]:
     except FileNotFoundError:
         problem = "no such file; `python -m pipeline recipe phrasebook` writes one"
         raise ConfigError([problem], str(path)) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"not UTF-8: {error}"], str(path)) from None
     return parse_params(text, str(path))
 
 
@@ -35,10 +38,19 @@ def parse_params(text: str, where: str) -> dict[str, Any]:
     Raises:
         ConfigError: it is not YAML, or no mapping of sections.
     """
+    yaml = YAML(typ="safe", pure=True)
     try:
-        values = YAML(typ="safe", pure=True).load(text)
-    except YAMLError as error:
+        # A few lines of aliases of aliases stand for billions of values.
+        if "*" in text and any(isinstance(event, AliasEvent) for event in yaml.parse(text)):
+            problem = "aliases such as *name are not taken; write the values out"
+            raise ConfigError([problem], where)
+        values = yaml.load(text)
+    except ConfigError:
+        raise
+    except (YAMLError, ValueError) as error:  # ValueError: a number of thousands of digits
         raise ConfigError([f"not YAML: {error}"], where) from None
+    except RecursionError:
+        raise ConfigError(["not YAML for a params file: too deep"], where) from None
     if not isinstance(values, dict):
         raise ConfigError(["expected sections such as `corpus:` at the top level"], where)
     return values

@@ -11,6 +11,8 @@ from ruamel.yaml import YAML
 
 # Of the code that runs; a stage that runs in a copy under `.dvc/tmp/exps` has that copy's.
 ROOT = Path(__file__).parents[1]
+# Remembers which token ids were read through and found sound; ignored by git and DVC.
+CHECKED_IDS = Path(".state/checked-ids.json")
 
 
 def main_checkout() -> Path:

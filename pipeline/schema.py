@@ -8,13 +8,15 @@ from pipeline.params import read_params
 from transformer.config import ConfigError, parse_section
 from transformer.evaluation.config import EvaluateConfig
 from transformer.export.config import ExportConfig
+from transformer.machine import count_cores, memory_bytes
 from transformer.model.config import ModelConfig
 from transformer.pretraining.config import PretrainConfig
 from transformer.search.options import SearchConfig
 from transformer.text.clean_config import CleanConfig
 from transformer.text.corpus_config import CorpusConfig
-from transformer.text.vocab_config import TokenizeConfig, VocabConfig
+from transformer.text.vocab_config import PretrainedSpec, TokenizeConfig, VocabConfig
 from transformer.training.config import TrainConfig
+from transformer.training.size import check_memory
 
 SECTIONS: dict[str, Any] = {
     "corpus": CorpusConfig,
@@ -28,6 +30,10 @@ SECTIONS: dict[str, Any] = {
     "evaluate": EvaluateConfig,
     "export": ExportConfig,
 }
+
+
+# No GPU has more memory, in bytes. `train` asks the one that is there.
+_ANY_GPU = 2**40
 
 
 def check_params(path: Path) -> None:
@@ -63,6 +69,7 @@ def _check_together(sections: Mapping[str, Any]) -> list[str]:
     tokenize: TokenizeConfig | None = sections.get("tokenize")
     model: ModelConfig | None = sections.get("model")
     search: SearchConfig | None = sections.get("search")
+    train: TrainConfig | None = sections.get("train")
     problems = []
     if vocab and model and vocab.joint is None and model.tie_embeddings == "all":
         problems.append(
@@ -79,5 +86,21 @@ def _check_together(sections: Mapping[str, Any]) -> list[str]:
         problems.append(
             f"search.beam_size = {search.beam_size}: at most half of vocab.joint.size = "
             f"{joint.size}"
+        )
+    if vocab and model:
+        source, target = (
+            0 if spec is None or isinstance(spec, PretrainedSpec) else spec.size
+            for spec in (vocab.joint or vocab.source, vocab.joint or vocab.target)
+        )
+        is_elsewhere = train is not None and train.device == "cuda"
+        try:
+            check_memory(model, source, target, _ANY_GPU if is_elsewhere else memory_bytes())
+        except ValueError as error:
+            problems.append(f"model: {error}")
+    # How many GPUs there are is told by `train`: to ask here would take PyTorch.
+    if train and train.device != "cuda" and train.num_processes > count_cores():
+        problems.append(
+            f"train.num_processes = {train.num_processes}: this machine has {count_cores()} cores; "
+            "lower it to that, or set train.device to 'cuda' where it trains on as many GPUs"
         )
     return problems

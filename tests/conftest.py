@@ -8,6 +8,27 @@ from typing import Any
 
 import pytest
 
+# Of a small model, the section `model`.
+MODEL = {
+    "num_encoder_layers": 1,
+    "num_decoder_layers": 2,
+    "d_model": 16,
+    "num_heads": 2,
+    "d_ff": 32,
+    "dropout": 0.1,
+    "attention_dropout": 0.1,
+    "norm": "pre",
+    "norm_epsilon": 1e-5,
+    "layer_norm_variant": "standard",
+    "position_encoding": "sinusoidal",
+    "max_positions": 40,
+    "activation": "relu",
+    "scale_embeddings": True,
+    "tie_embeddings": "none",
+    "embedding_dropout": None,
+    "initial_weights": "xavier",
+}
+
 
 @pytest.fixture(scope="session")
 def special() -> Any:
@@ -59,27 +80,8 @@ def model_maker() -> Callable[..., Any]:
         from transformer.model.config import ModelConfig
         from transformer.model.transformer import Transformer
 
-        values = {
-            "num_encoder_layers": 1,
-            "num_decoder_layers": 2,
-            "d_model": 16,
-            "num_heads": 2,
-            "d_ff": 32,
-            "dropout": 0.1,
-            "attention_dropout": 0.1,
-            "norm": "pre",
-            "norm_epsilon": 1e-5,
-            "layer_norm_variant": "standard",
-            "position_encoding": "sinusoidal",
-            "max_positions": 40,
-            "activation": "relu",
-            "scale_embeddings": True,
-            "tie_embeddings": "none",
-            "embedding_dropout": None,
-            "initial_weights": "xavier",
-        }
         torch.manual_seed(seed)
-        config = ModelConfig(**(values | changes))
+        config = ModelConfig(**(MODEL | changes))
         model = Transformer(config, source_vocab_size, target_vocab_size).eval()
         with torch.no_grad():
             for name, parameter in model.named_parameters():
@@ -95,7 +97,8 @@ def model_maker() -> Callable[..., Any]:
 def make_translator(tmp_path: Path) -> Callable[..., Path]:
     """Writes a translator whose graph copies its source: "un chat" becomes "UN CHAT".
 
-    It holds 8 source tokens. Keyword arguments replace entries of the card, and of its dicts;
+    It holds 8 source tokens. Keyword arguments replace entries of the card, and of its dicts,
+    before it is sealed;
     hypothesis n scores -n - length_penalty / 10 - beam_size / 100. Without `words` it has no list
     of the words that it knows.
     """
@@ -104,6 +107,7 @@ def make_translator(tmp_path: Path) -> Callable[..., Path]:
         from tokenizers import Tokenizer, models, pre_tokenizers
 
         from transformer.files import sha256_file
+        from transformer.serving.card import seal
         from transformer.text.special_tokens import SPECIAL_TOKENS
         from transformer.text.tokenizer import Tokenizer as OurTokenizer
         from transformer.text.tokenizer import TokenizerPair
@@ -148,7 +152,7 @@ def make_translator(tmp_path: Path) -> Callable[..., Path]:
         }
         left_out = {"file": None, "passed": False, "problems": ["BLEU is 1.00 less"]}
         card: dict[str, Any] = {
-            "format": 5,
+            "format": 6,
             "source_language": "fr",
             "target_language": "en",
             "special_ids": {"source": ids, "target": ids},
@@ -188,7 +192,7 @@ def make_translator(tmp_path: Path) -> Callable[..., Path]:
                 "num_parameters": 9,
                 "source_vocab_size": pair.source.size,
                 "target_vocab_size": pair.target.size,
-                "config": {},
+                "config": MODEL,
             },
             "model_hash": "0123abcd" * 8,
             "corpus": {
@@ -201,7 +205,7 @@ def make_translator(tmp_path: Path) -> Callable[..., Path]:
             "pytorch": {"bleu": 100.0, "signature": "nrefs:1"},
             "num_test_sentences": 9,
         }
-        (folder / "translator.json").write_text(json.dumps(replaced(card, changes)))
+        (folder / "translator.json").write_text(json.dumps(seal(replaced(card, changes))))
         return folder
 
     return make

@@ -1,5 +1,6 @@
 """Params problems are told together, each with path, value and what is allowed."""
 
+import math
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -137,3 +138,68 @@ def test_sections_are_frozen(write):
     circle = load_section("a", Circle, write("a: {kind: circle, radius: 2.0}"))
     with pytest.raises(ValueError, match="frozen"):
         circle.radius = 3.0
+
+
+# Each passed once, and killed a stage.
+KILLING = [
+    ("vocab.joint.size", 10**9, "less than or equal to 10000000"),
+    ("train.num_threads", 10**9, "less than or equal to 1024"),
+    ("train.num_processes", 1000, r"this machine has \d+ cores; lower it to that"),
+    ("model.d_model", 10**9, r"the model takes [\d,.]+ GB to train, and [\d,.]+ GB are here"),
+    ("model.d_ff", 10**9, r"the model takes 1[\d,]+\.\d GB to train.* lower .* d_ff"),
+    ("model.max_positions", 10**9, "less than or equal to 1000000"),
+    ("model.num_encoder_layers", 10**7, "less than or equal to 1000"),
+    ("model.num_decoder_layers", 10**7, "less than or equal to 1000"),
+    ("corpus.num_pairs", 10**9, "less than or equal to 20000000"),
+    ("model.norm_epsilon", math.inf, "finite number"),
+    ("train.optimizer.epsilon", math.inf, "finite number"),
+    ("train.learning_rate", math.inf, "finite number"),
+    ("train.max_grad_norm", math.nan, "finite number"),
+    ("train.batch_tokens", 10**30, "beyond 64 bits|less than or equal to"),
+    ("train.max_steps", 10**30, "beyond 64 bits; at most 9223372036854775807"),
+    ("clean.seed", 10**30, "beyond 64 bits"),
+    ("evaluate.num_bootstrap", 10**9, "less than or equal to 100000"),
+    ("evaluate.length_bins", [5, 10**30], "beyond 64 bits"),
+    ("search.length_penalty", 1e39, r"less than or equal to 5|beyond float32"),
+    ("search.length_penalty", 100.0, "less than or equal to 5"),
+    ("search.patience", 1e39, "beyond float32"),
+    ("search.max_length_factor", 1e39, "beyond float32"),
+    ("search.max_length_extra", 10**30, "beyond 64 bits"),
+    ("train.optimizer.epsilon", 1e-50, "beyond float32"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "message"), KILLING)
+def test_a_value_that_would_kill_a_stage_is_refused(key, value, message):
+    values = load_recipe("phrasebook")
+    *path, last = key.split(".")
+    holder = values
+    for part in path:
+        holder = holder[part]
+    assert last in holder
+    holder[last] = value
+    with pytest.raises(ConfigError, match=message) as error:
+        check_values(values, "params.yaml")
+    assert all(problem.startswith(path[0]) for problem in error.value.problems)
+
+
+def test_a_model_for_no_gpu_is_refused_and_one_for_some_is_left_to_train():
+    values = load_recipe("phrasebook")
+    values["train"]["device"] = "cuda"
+    values["model"] |= {"d_model": 8192, "d_ff": 65536, "num_decoder_layers": 20}
+    check_values(values, "params.yaml")
+    values["model"] |= {"d_ff": 10**9}
+    with pytest.raises(ConfigError, match=r"GB to train, and 1,099.5 GB are here"):
+        check_values(values, "params.yaml")
+
+
+def test_more_processes_than_cores_are_left_to_gpus():
+    values = load_recipe("phrasebook")
+    values["train"] |= {"num_processes": 1000, "device": "cuda"}
+    check_values(values, "params.yaml")
+
+
+@pytest.mark.parametrize("text", ["a: " + "[" * 5000, "a: " + "9" * 5000])
+def test_yaml_that_no_reader_takes_is_told(write, text):
+    with pytest.raises(ConfigError, match="not YAML"):
+        read_params(write(text))

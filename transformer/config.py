@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, field_validator
 from typing_extensions import TypeForm
 
 # What keys of params files from before are called now. A `kind` stands in the path that it decides.
@@ -25,15 +25,35 @@ RENAMED = {
 RENAMED_VALUES = {"root": "standard", "deviation": "unbiased"}
 
 
+# The smallest normal number and the largest one.
+_FLOAT32_RANGE = 2.0**-126, (2 - 2.0**-23) * 2.0**127
+
+
 class Section(BaseModel):
     """A frozen, strictly typed section of `params.yaml`.
 
+    Its numbers are finite, its integers fit into 64 bits, its fractions into float32.
     Subclasses declare fields without defaults: `params.yaml` is the only home of values.
     A rule over several fields is a `model_validator(mode="after")` that raises `ValueError`
     and names the fields, their values and what is allowed.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=()
+    )
+
+    @field_validator("*")
+    @classmethod
+    def _is_held_by_tensors(cls, value: Any) -> Any:
+        smallest, largest = _FLOAT32_RANGE
+        for number in value if isinstance(value, list) else [value]:
+            if isinstance(number, int) and not -(2**63) <= number < 2**63:
+                raise ValueError(f"{number}: beyond 64 bits; at most {2**63 - 1}")
+            if isinstance(number, float) and number and not smallest <= abs(number) <= largest:
+                raise ValueError(
+                    f"{number}: beyond float32; 0, or between {smallest} and {largest} in size"
+                )
+        return value
 
 
 class ConfigError(ValueError):

@@ -68,7 +68,7 @@ def read_json(path: Path) -> Any:
     """Reads what `write_json` wrote. Raises ValueError, naming the file, if it is not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise ValueError(f"{path} is not JSON: {error}") from error
 
 
@@ -76,3 +76,19 @@ def sha256_file(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_sha256(path: Path, expected: str, stage: str) -> None:
+    """Holds a file against the SHA-256 that `stage` noted when it wrote it.
+
+    Raises:
+        ValueError: it is not there, or its bytes are others.
+    """
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file; run the stage `{stage}` to make {path.parent}")
+    found = sha256_file(path)
+    if found != expected:
+        raise ValueError(
+            f"{path} is damaged, or was edited: its SHA-256 is {found}, but the stage `{stage}` "
+            f"wrote {expected}; run `{stage}` again, or `dvc checkout --force {path.parent}`"
+        )

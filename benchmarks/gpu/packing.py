@@ -27,6 +27,7 @@ _TRANSLATOR_PARTS = (
     "params.yaml",
     "data/raw/manifest.json",
     "data/raw/test.parquet",
+    "data/clean/manifest.json",
     "data/clean/train.parquet",
     "data/clean/test.parquet",
     "models/checkpoint",

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from pipeline.params import load_sections
 from pipeline.recipes import make_params
 from transformer.files import atomic_folder
 from transformer.model.config import ModelConfig
-from transformer.text.ids import Ids, IdsMeta, SplitCounts, load_ids
+from transformer.text.ids import Ids, IdsMeta, SplitCounts, hash_files, load_ids
 from transformer.text.special_tokens import SpecialIds
 from transformer.training.config import TrainConfig
 
@@ -154,7 +154,7 @@ def write_synthetic_ids(folder: Path, vocab_size: int, num_pairs: int, seed: int
     """
     generator = np.random.default_rng(seed)
     special = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
-    dtype = "<u2" if vocab_size <= 1 << 16 else "<u4"
+    dtype: Literal["<u2", "<u4"] = "<u2" if vocab_size <= 1 << 16 else "<u4"
     counts = {}
     with atomic_folder(folder) as temporary:
         for name, size in (("train", num_pairs), ("valid", max(1, num_pairs // 100))):
@@ -174,9 +174,10 @@ def write_synthetic_ids(folder: Path, vocab_size: int, num_pairs: int, seed: int
                 ids.flush()
                 sides |= {f"{side}_tokens": num_tokens, f"longest_{side}": int(lengths.max())}
             counts[name] = SplitCounts(pairs=size, dropped_too_long=0, **sides)
-        IdsMeta(
-            vocab_size, vocab_size, special, special, True, dtype, LONGEST, "synthetic", counts
-        ).write(temporary)
+        sizes, hashes = (vocab_size, vocab_size), hash_files(temporary)
+        IdsMeta(*sizes, special, special, True, dtype, LONGEST, "synthetic", counts, hashes).write(
+            temporary
+        )
 
 
 def _draw_ranks(generator: np.random.Generator, num_words: int, size: int) -> NDArray[np.int64]:

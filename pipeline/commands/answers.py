@@ -43,6 +43,8 @@ def read_texts(
         yield "sentence", list(sentences)
         return
     if file is None:
+        if sys.stdin is None:
+            raise ValueError("standard input is closed; give sentences, or --file")
         if sys.stdin.isatty():
             typer.echo("One text a line; Ctrl-D ends.", err=True)
         name = "standard input, line"

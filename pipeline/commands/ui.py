@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from transformer.urls import hide_secrets
+
 HOST = "127.0.0.1"
 
 
@@ -18,12 +20,14 @@ def ui(port: Annotated[int, typer.Option(help="Where to listen, on this machine.
     uri, artifacts = prepare_database()
     pages = set_up_pages(require_client())
     if uri.startswith(("http://", "https://")):
-        typer.echo(f"MLFLOW_TRACKING_URI names a server, which has pages of its own: {uri}")
+        typer.echo(
+            f"MLFLOW_TRACKING_URI names a server, which has pages of its own: {hide_secrets(uri)}"
+        )
         _print_pages(uri, pages)
         return
     _check_port(port)
     url = f"http://{HOST}:{port}"
-    typer.echo(f"MLflow on {url}, reading {uri}; Ctrl-C ends it", err=True)
+    typer.echo(f"MLflow on {url}, reading {hide_secrets(uri)}; Ctrl-C ends it", err=True)
     _print_pages(url, pages)
     os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
     arguments = ["ui", "--backend-store-uri", uri, "--workers", "1", "--host", HOST]
@@ -34,9 +38,10 @@ def ui(port: Annotated[int, typer.Option(help="Where to listen, on this machine.
 
 
 def _print_pages(url: str, pages: dict[str, dict[str, str]]) -> None:
+    place = hide_secrets(url).rstrip("/")
     for name, links in pages.items():
         for what, page in links.items():
-            typer.echo(f"  {name}, {what}: {url.rstrip('/')}/{page}", err=True)
+            typer.echo(f"  {name}, {what}: {place}/{page}", err=True)
     if not pages:
         typer.echo("  no runs yet: `dvc repro` makes the first", err=True)
 

@@ -118,6 +118,7 @@ def _data(project: Path) -> list[Path]:
     makers = {
         MANIFEST: "download",
         RAW / "test.parquet": "download",
+        CLEAN / MANIFEST.name: "clean",
         CLEAN / "test.parquet": "clean",
         TOKENIZER: "vocab",
         IDS: "tokenize",

@@ -9,8 +9,10 @@ def clean() -> None:
     from pipeline.paths import CLEAN, RAW, REPORTS
     from transformer.text.clean_config import CleanConfig
     from transformer.text.cleaning import clean_corpus
+    from transformer.text.manifest import check_parts
 
     config = load_section("clean", CleanConfig)
+    check_parts(RAW, "download")
     typer.echo("normalising the text, filtering training pairs")
     report = clean_corpus(config, RAW, CLEAN)
     report.write(REPORTS / "clean.json")

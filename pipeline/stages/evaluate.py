@@ -20,10 +20,13 @@ def evaluate() -> None:
     from transformer.model.checkpoint import load_with_tokenizers, model_hash
     from transformer.search.options import SearchConfig
     from transformer.text.heldout import describe_size, read_heldout
+    from transformer.text.manifest import check_parts
     from transformer.training.device import avoid_cudnn_attention, choose_device
 
     search, config = load_sections(("search", SearchConfig), ("evaluate", EvaluateConfig))
     record = Recorder("evaluate")
+    check_parts(RAW, "download", ("test",))
+    check_parts(CLEAN, "clean", ("test",))
     test = read_heldout(RAW, CLEAN, config.num_sentences)
     device = choose_device(config.device, "evaluate")
     avoid_cudnn_attention()

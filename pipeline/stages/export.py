@@ -27,7 +27,7 @@ def export() -> None:
     from transformer.text.clean_config import CleanConfig
     from transformer.text.corpus import part_path, read_side
     from transformer.text.heldout import encode_sources, read_heldout
-    from transformer.text.manifest import read_manifest
+    from transformer.text.manifest import check_parts, read_manifest
     from transformer.text.word_list import most_frequent_words
 
     clean = load_section("clean", CleanConfig)
@@ -36,6 +36,8 @@ def export() -> None:
     )
     model, info, tokenizers = load_with_tokenizers(CHECKPOINT, TOKENIZER)
     search.options(info.model.max_positions).check_vocabulary(info.target_vocab_size)
+    check_parts(RAW, "download", ("test",))
+    check_parts(CLEAN, "clean", ("train", "test"))
     manifest = read_manifest(RAW)
     test = read_heldout(RAW, CLEAN, evaluate.num_sentences)
     sources, _ = encode_sources(tokenizers.source, test.sources, info.model.max_positions)
@@ -73,13 +75,14 @@ def _make_shortlist(
     config: "ExportConfig", info: "CheckpointInfo", *, is_joint: bool
 ) -> "Shortlist | None":
     from pipeline.paths import IDS
+    from pipeline.repository import CHECKED_IDS
     from transformer.export.shortlist.choose import make_shortlist
     from transformer.text.ids import load_ids
 
     if config.shortlist is None or "int8" not in config.precisions:
         return None
     return make_shortlist(
-        load_ids(IDS).train,
+        load_ids(IDS, CHECKED_IDS).train,
         config.shortlist,
         source_vocab_size=info.source_vocab_size,
         target_vocab_size=info.target_vocab_size,

@@ -18,6 +18,7 @@ def pretrain() -> None:
         typer.echo(f"Pretraining is switched off. -> {PRETRAINED}")
         return
 
+    from pipeline.repository import CHECKED_IDS
     from pipeline.training.fingerprint import fingerprint_pretraining
     from pipeline.training.resume import resumable
     from transformer.model.config import ModelConfig
@@ -27,19 +28,19 @@ def pretrain() -> None:
     from transformer.pretraining.reading import read_text
     from transformer.pretraining.store import save_pretrained
     from transformer.pretraining.tasks import make_task
-    from transformer.text.ids import load_ids
+    from transformer.text.ids import META, load_ids
     from transformer.text.tokenizer import TokenizerPair
     from transformer.training.device import choose_device, tune_process
     from transformer.training.distributed import SINGLE_PROCESS
     from transformer.training.trainer import Trainer
 
     model_config, clean = load_sections(("model", ModelConfig), ("clean", CleanConfig))
-    ids, tokenizers = load_ids(IDS), TokenizerPair.load(TOKENIZER)
+    ids, tokenizers = load_ids(IDS, CHECKED_IDS), TokenizerPair.load(TOKENIZER)
     train, valid = read_text(MONOLINGUAL, config.text, ids, clean, tokenizers)
     task = make_task(config, ids.meta, train, valid, model_config)
     tune_process(config.train.num_threads, is_deterministic=config.train.deterministic)
     files = [MONOLINGUAL / file for file in (config.text.source, config.text.target) if file]
-    training = fingerprint_pretraining(config, model_config, clean, [IDS, TOKENIZER, *files])
+    training = fingerprint_pretraining(config, model_config, clean, [IDS / META, TOKENIZER, *files])
     device = choose_device(config.train.device)
     meter = Meter(model_config, task.ids, device, SINGLE_PROCESS, reporters=(ProgressBar(),))
     with resumable(training, SINGLE_PROCESS) as (resume, _):

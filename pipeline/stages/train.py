@@ -15,17 +15,28 @@ def train(
     """Train the Transformer, or go on where a killed training was."""
     from pipeline.params import load_section, load_sections
     from pipeline.paths import CHECKPOINT, IDS
-    from pipeline.training.launcher import is_rank, joined_ranks, launch_ranks
+    from pipeline.training.launcher import (
+        check_devices,
+        end_with_launcher,
+        is_rank,
+        joined_ranks,
+        launch_ranks,
+    )
     from transformer.model.config import ModelConfig
     from transformer.training.config import TrainConfig
 
-    if not is_rank():
-        num_processes = load_section("train", TrainConfig).num_processes
+    if is_rank():
+        end_with_launcher()
+    else:
+        section = load_section("train", TrainConfig)
+        num_processes = section.num_processes
         if num_processes > 1:
+            check_devices(num_processes, section.device)
             arguments = ["train", "--profile"] if profile else ["train"]
             raise typer.Exit(launch_ranks(num_processes, arguments))
 
     from pipeline.elsewhere.record import Recorder
+    from pipeline.repository import CHECKED_IDS
     from pipeline.tracking.training import track_training
     from pipeline.training.fingerprint import fingerprint_training
     from pipeline.training.log import LogFile, new_profile_folder
@@ -43,7 +54,7 @@ def train(
 
     with joined_ranks() as ranks:
         model_config, config = load_sections(("model", ModelConfig), ("train", TrainConfig))
-        ids = load_ids(IDS)
+        ids = load_ids(IDS, CHECKED_IDS)
         tune_process(config.num_threads, ranks.local_world_size, config.deterministic)
         device = ranks.device(choose_device(config.device))
         peak = measure_product_peak(device, choose_precision(config.precision, device), repeats=2)

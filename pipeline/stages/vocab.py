@@ -9,11 +9,13 @@ def vocab() -> None:
     from pipeline.paths import CLEAN, REPORTS, TOKENIZER
     from transformer.files import atomic_folder, write_json
     from transformer.text.corpus import part_path
+    from transformer.text.manifest import check_parts
     from transformer.text.vocab_config import VocabConfig
     from transformer.text.vocabulary import fit_pair
     from transformer.text.vocabulary_statistics import describe_pair
 
     config = load_section("vocab", VocabConfig)
+    check_parts(CLEAN, "clean", ("train", "valid"))
     typer.echo("fitting the vocabulary to the training text")
     tokenizers = fit_pair(config, part_path(CLEAN, "train"))
     with atomic_folder(TOKENIZER) as folder:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pipeline.repository import main_checkout
 from transformer.files import atomic_write
+from transformer.urls import hide_secrets
 
 # Seconds within which a server must answer at all, before anything is sent to it.
 _REACH_SECONDS = 5
@@ -122,4 +123,4 @@ def _reach(uri: str) -> None:
     try:
         requests.get(f"{uri.rstrip('/')}/health", timeout=_REACH_SECONDS)
     except requests.RequestException as error:
-        raise UnreachableError(f"{uri} does not answer: {error}") from None
+        raise UnreachableError(hide_secrets(f"{uri} does not answer: {error}")) from None

@@ -86,7 +86,7 @@ def summarize_translator(card: Card, day: str | None = None) -> str:
         card: of `models/translator`.
         day: None is left out.
     """
-    precision, search = card.default_precision["cpu"], card.search
+    precision, search = card.default_precision.cpu, card.search
     first = [
         f"BLEU {card.graphs[precision].bleu:.2f} ({precision})",
         f"beam {search.beam_size}",
@@ -110,7 +110,7 @@ def find_translations(folder: Path, card: Card, test: Heldout) -> list[str]:
         card: of `models/translator`.
         test: its test set.
     """
-    precision = card.default_precision["cpu"]
+    precision = card.default_precision.cpu
     graph = card.graphs[precision]
     texts = _read_translations(folder, precision)
     if texts is not None and len(texts) == len(test.references):
@@ -181,7 +181,7 @@ def _make_registered_model(client: Any) -> None:
 
 
 def _tags(card: Card) -> dict[str, str]:
-    precision = card.default_precision["cpu"]
+    precision = card.default_precision.cpu
     graph = card.graphs[precision]
     return {
         "bleu": f"{graph.bleu:.2f}",

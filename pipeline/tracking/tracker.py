@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from pipeline.flattening import flatten
 from pipeline.tracking.digests import content_hash
+from transformer.urls import hide_secrets
 
 # The tag that holds the hash of what was put into each folder of the artefacts.
 _FILES = "logged_files"
@@ -199,7 +200,8 @@ def _tell(error: Exception) -> None:
         tqdm.write(line, file=sys.stderr)  # above a bar, not within it
         return
     warnings.warn(
-        f"MLflow can't be written to ({type(error).__name__}: {error}); the stage goes on, and "
+        f"MLflow can't be written to ({type(error).__name__}: {hide_secrets(str(error))}); the "
+        "stage goes on, and "
         "`python -m pipeline sync` adds later what is missing from MLflow",
         stacklevel=5,
     )

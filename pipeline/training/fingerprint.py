@@ -12,6 +12,7 @@ from transformer.files import sha256_file
 from transformer.model.config import ModelConfig
 from transformer.pretraining.config import Pretraining
 from transformer.text.clean_config import CleanConfig
+from transformer.text.ids import META
 from transformer.training.config import TrainConfig
 
 # Raise it where a saved state holds something else than before, or where training computes
@@ -43,7 +44,8 @@ def fingerprint_training(config: TrainConfig, model_config: ModelConfig, ids: Pa
         ids: the folder that is trained on; the weights to begin with, if the config asks for them,
             are those of the stage `pretrain`.
     """
-    data = [ids] if config.initialize_from is None else [ids, PRETRAINED]
+    # Its meta.json has the hash of each other file, against which `load_ids` holds them.
+    data = [ids / META] if config.initialize_from is None else [ids / META, PRETRAINED]
     return _fingerprint("train", config, {"model": model_config.model_dump()}, data)
 
 

@@ -1,11 +1,14 @@
 """The processes of one training: started here, or joined where somebody started them."""
 
+import ctypes
 import logging
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import typer
@@ -18,11 +21,65 @@ if TYPE_CHECKING:
 # What a shell reports of a process that a signal ended.
 _EXIT_BASE = 128
 _ASKED_TO = (signal.SIGINT, signal.SIGTERM)
+# The process id of `launch_ranks`, for its ranks.
+_LAUNCHER = "PIPELINE_LAUNCHER"
+# How long a rank whose launcher has gone may take to save and leave.
+_GRACE_SECONDS = 10
+# Of Linux's prctl: the signal that a process gets as its parent ends.
+_PR_SET_PDEATHSIG = 1
 
 
 def is_rank() -> bool:
     """Whether this process is one of several that somebody started, as torchrun does."""
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+def check_devices(num_processes: int, device_name: str) -> None:
+    """Refuses more processes than there are devices: GPUs, or cores where the CPU trains.
+
+    Args:
+        num_processes: those that are to train on this machine.
+        device_name: the param `train.device`.
+
+    Raises:
+        ValueError: there are fewer devices.
+    """
+    import torch
+
+    from transformer.machine import count_cores
+    from transformer.training.device import choose_device
+
+    is_cuda = choose_device(device_name).type == "cuda"
+    available = torch.cuda.device_count() if is_cuda else count_cores()
+    if num_processes > available:
+        what = "GPUs" if is_cuda else "cores"
+        raise ValueError(
+            f"train.num_processes = {num_processes}: this machine has {available} {what}, one for "
+            "each process at most; lower it"
+        )
+
+
+def end_with_launcher() -> None:
+    """Has this rank end soon after the process that started it, however that one ends.
+
+    Where the system can (Linux), the rank gets TERM at once, which lets it save; everywhere, a rank
+    that is still there ten seconds later is killed, in whatever call it is stuck. Call it first of
+    all, in the main thread.
+    """
+    parent = int(os.environ.get(_LAUNCHER, os.getppid()))
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # no such call in this C library
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:  # it went before that call
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        time.sleep(_GRACE_SECONDS)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, name="launcher's end", daemon=True).start()
 
 
 def launch_ranks(num_processes: int, arguments: Sequence[str]) -> int:
@@ -41,6 +98,7 @@ def launch_ranks(num_processes: int, arguments: Sequence[str]) -> int:
 
     # It logs at length what the ranks and the line below tell.
     logging.disable()
+    os.environ[_LAUNCHER] = str(os.getpid())
     # They talk on this machine alone.
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
     handed_on = [number for number in _ASKED_TO if signal.getsignal(number) != signal.SIG_IGN]

@@ -45,9 +45,13 @@ def fit(texts):
 
 
 def write_corpus(folder, pairs):
+    from transformer.files import sha256_file, write_json
     from transformer.text.corpus import write_pairs
 
     write_pairs(folder / "test.parquet", pairs)
+    sha256 = {"test": sha256_file(folder / "test.parquet")}
+    write_json(folder / "manifest.json", {"sha256": sha256})
+    return sha256
 
 
 @pytest.fixture
@@ -69,14 +73,14 @@ def project(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pipeline.tracking.evaluation.track_evaluation", track_evaluation)
     (tmp_path / "params.yaml").write_text(PARAMS)
-    write_corpus(tmp_path / "data/raw", zip(SOURCES, REFERENCES, strict=True))
+    raw_sha256 = write_corpus(tmp_path / "data/raw", zip(SOURCES, REFERENCES, strict=True))
     plain = {"lowercase": False, "strip_punctuation": False, "fold_typography": False}
     clean = [[normalize(text, **plain) for text in side] for side in (SOURCES, REFERENCES)]
     write_corpus(tmp_path / "data/clean", zip(*clean, strict=True))
     manifest = Manifest(
         name="toy", kind="text", origin="here", revision=None, license="CC0-1.0",
-        source_language="fr", target_language="en", counts={}, num_empty={}, sha256={},
-        origin_sha256={},
+        source_language="fr", target_language="en", counts={}, num_empty={},
+        sha256=raw_sha256, origin_sha256={},
     )  # fmt: skip
     write_manifest(tmp_path / "data/raw", manifest)
     tokenizers = TokenizerPair(fit(clean[0]), fit(clean[1]))

@@ -4,6 +4,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from transformer.files import sha256_file
 from transformer.model.checkpoint import (
     CheckpointInfo,
     load_checkpoint,
@@ -68,9 +69,32 @@ def test_a_missing_file_is_named(folder, name):
             read(folder)
 
 
-def test_damaged_weights_are_refused(folder):
+def write_hash(folder, sha256):
+    path = folder / "config.json"
+    values = json.loads(path.read_text())
+    values.pop("weights_sha256")
+    path.write_text(json.dumps(values | ({"weights_sha256": sha256} if sha256 else {})))
+
+
+def test_a_flipped_bit_of_the_weights_is_refused(folder):
+    path = folder / "model.safetensors"
+    damaged = bytearray(path.read_bytes())
+    damaged[-1] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"model.safetensors is damaged, or was edited.*`train`"):
+        load_checkpoint(folder)
+
+
+def test_a_checkpoint_of_before_has_no_hash_and_loads(folder, model):
+    write_hash(folder, None)
+    loaded, _ = load_checkpoint(folder)
+    assert torch.equal(loaded.output_projection.weight, model.output_projection.weight)
+
+
+def test_damaged_weights_are_refused_whatever_their_hash(folder):
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-10])
+    write_hash(folder, sha256_file(path))
     with pytest.raises(ValueError, match=r"model.safetensors is damaged .*`dvc checkout`"):
         load_checkpoint(folder)
 
@@ -96,6 +120,7 @@ def test_weights_of_another_model_are_refused(folder):
     weights["extra"] = bias
     weights["encoder_norm.weight"] = bias[:3].clone()
     save_file(weights, path)
+    write_hash(folder, sha256_file(path))
     message = r"encoder_norm.bias is missing; extra is unknown; encoder_norm.weight is \[3\]"
     with pytest.raises(ValueError, match=message):
         load_checkpoint(folder)

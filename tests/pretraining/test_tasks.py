@@ -16,7 +16,7 @@ from transformer.training.trainer import Trainer
 
 SIZE = 20
 SPECIAL = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
-JOINT = IdsMeta(SIZE, SIZE, SPECIAL, SPECIAL, True, "<u2", 16, "abc", {})
+JOINT = IdsMeta(SIZE, SIZE, SPECIAL, SPECIAL, True, "<u2", 16, "abc", {}, {})
 TRAIN = {
     "initialize_from": None, "initial_embeddings": "random",
     "seed": 1, "device": "cpu", "precision": "float32",
@@ -219,7 +219,7 @@ def test_sentences_that_are_empty_or_too_long_are_left_out(model_config):
 
 
 def test_spans_need_a_joint_vocabulary(model_config):
-    apart = IdsMeta(SIZE, SIZE, SPECIAL, SPECIAL, False, "<u2", 16, "abc", {})
+    apart = IdsMeta(SIZE, SIZE, SPECIAL, SPECIAL, False, "<u2", 16, "abc", {}, {})
     with pytest.raises(ValueError, match=r"pretrain.kind = 'spans' .* needs vocab.joint"):
         task_of("spans", model_config, meta=apart)
 

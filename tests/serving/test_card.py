@@ -1,17 +1,20 @@
 """A translator's card is believed only as far as its files agree."""
 
 import json
+import math
+import re
 
 import pytest
 
-from transformer.serving.card import load_card, verify_graph
+from transformer.serving.card import INPUTS, OUTPUTS, load_card, seal, verify_graph
 
 
 def edit(folder, change):
+    """Changes the card and seals it again."""
     path = folder / "translator.json"
     card = json.loads(path.read_text())
     change(card)
-    path.write_text(json.dumps(card))
+    path.write_text(json.dumps(seal(card)))
 
 
 def test_a_whole_folder_loads(make_translator):
@@ -36,9 +39,9 @@ def test_a_card_that_is_no_json_is_refused(make_translator):
         load_card(folder)
 
 
-@pytest.mark.parametrize("found", [1, 4, 6, None, "5"])
+@pytest.mark.parametrize("found", [1, 5, 7, None, "6"])
 def test_an_unknown_format_is_refused(make_translator, found):
-    with pytest.raises(ValueError, match=f"format = {found!r}, but this version reads format 5"):
+    with pytest.raises(ValueError, match=f"format = {found!r}, but this version reads format 6"):
         load_card(make_translator(format=found))
 
 
@@ -121,6 +124,87 @@ def test_a_graph_without_a_checksum_is_refused(make_translator):
 
 def test_a_file_outside_the_folder_is_refused(make_translator):
     folder = make_translator()
-    edit(folder, lambda card: card["files"].update({"../secret": "0"}))
+    edit(folder, lambda card: card["files"].update({"../secret": "0" * 64}))
     with pytest.raises(ValueError, match="must be a plain name"):
+        load_card(folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"beam_size": 4', '"beam_size": 5'),
+        ('"license": "CC0-1.0"', '"license": "MIT"'),
+        ('"max_source_tokens": 8', '"max_source_tokens": 8.0'),
+        ('"shortlist": null', '"shortlist": null, "more": 1'),
+        ('"format": 6', '"format": 6, "sha256": "0"'),
+    ],
+)
+def test_a_card_that_was_edited_is_refused(make_translator, old, new):
+    path = make_translator() / "translator.json"
+    text = path.read_text()
+    assert text.count(old) == 1
+    seals = re.findall(r', "sha256": "[0-9a-f]{64}"}$', text)
+    text = text.removesuffix(seals[0]) + "}" if '"sha256": "0"' in new else text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(ValueError, match=r"was changed after the export .* export again"):
+        load_card(path.parent)
+
+
+def test_white_space_and_order_are_no_edits(make_translator):
+    folder = make_translator()
+    card = json.loads((folder / "translator.json").read_text())
+    (folder / "translator.json").write_text(json.dumps(dict(reversed(card.items())), indent=7))
+    assert load_card(folder).source_language == "fr"
+
+
+ONE_MORE, ONE_LESS = [*INPUTS, "temperature"], list(INPUTS[1:])
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("interface.inputs", ONE_MORE, r"card.interface: inputs = .*: missing none, unknown temp"),
+        (
+            "interface.inputs",
+            ONE_LESS,
+            r"inputs = .*: missing source, unknown none",
+        ),
+        ("interface.outputs", [*OUTPUTS, "scores"], r"outputs = .*: each of|must stand once"),
+        ("interface.opset", 0, r"card.interface.opset = 0: .*greater than or equal to 1"),
+        ("source_language", "French", r"card.source_language = 'French'"),
+        ("max_source_tokens", -1, r"card.max_source_tokens = -1"),
+        ("max_target_tokens", 10**30, r"card.max_target_tokens: 10+: beyond 64 bits"),
+        ("num_test_sentences", 0, r"card.num_test_sentences = 0"),
+        ("search.length_penalty", 1e39, r"card.search.length_penalty = 1e\+39"),
+        ("search.beam_size", 0, r"card.search.beam_size = 0"),
+        ("graphs.int8.bleu", 101.0, r"card.graphs.int8.bleu = 101.0"),
+        ("graphs.int8.bleu_loss", -101.0, r"card.graphs.int8.bleu_loss = -101.0"),
+        ("graphs.int8.identical_share", 1.5, r"card.graphs.int8.identical_share = 1.5"),
+        ("graphs.int8.max_logit_difference", math.nan, r"max_logit_difference = nan.*finite"),
+        ("graphs.int8.size_bytes", 0, r"card.graphs.int8.size_bytes = 0"),
+        ("graphs.int8.passed", False, r"card.graphs.int8: passed = False, file = 'translator.int8"),
+        ("graphs.float16.problems", [], r"card.graphs.float16: passed = False, file = None"),
+        ("graphs.int4", {}, r"card.graphs.int4.* = 'int4'|card.graphs.int4"),
+        ("default_precision.tpu", "int8", r"card.default_precision.tpu = 'int8': unknown key"),
+        ("model.config.d_model", 3, r"card.model.config: num_heads = 2 must divide d_model = 3"),
+        ("model.source_vocab_size", 0, r"card.model.source_vocab_size = 0"),
+        ("model.target_vocab_size", 2, r"special_ids.target = \(0, 1, 2, 3\): not all in .* of 2"),
+        ("special_ids.source.pad_id", -1, r"special_ids.source = \(-1, 1, 2, 3\): not all in"),
+        ("model_hash", "abc", r"card.model_hash = 'abc': .*pattern"),
+        ("files.words", "abc", r"card.files.words = 'abc'"),
+        ("shortlist", {"num_frequent": 0, "num_per_token": 2}, r"card.shortlist.num_frequent = 0"),
+        ("corpus.sha256", {"train": 3}, r"card.corpus.sha256.train = 3"),
+    ],
+)
+def test_nonsense_under_a_right_seal_is_told(make_translator, path, value, message):
+    folder = make_translator()
+    *outer, last = path.split(".")
+
+    def change(card):
+        for part in outer:
+            card = card[part]
+        card[last] = value
+
+    edit(folder, change)
+    with pytest.raises(ValueError, match=message):
         load_card(folder)

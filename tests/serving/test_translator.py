@@ -7,12 +7,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
+import onnx
 import onnxruntime
 import pytest
 
 from transformer.files import sha256_file
 from transformer.serving import translator as module
-from transformer.serving.card import load_card
+from transformer.serving.card import load_card, seal
 from transformer.serving.translator import Translator, UntranslatableError
 from transformer.text.cleaning import normalize_side
 from transformer.text.tokenizer import TokenizerPair
@@ -82,7 +83,7 @@ def test_marked_capitals_come_back(make_translator):
     pair.save(folder)
     card = json.loads((folder / "translator.json").read_text())
     card["files"]["meta.json"] = sha256_file(folder / "meta.json")
-    (folder / "translator.json").write_text(json.dumps(card))
+    (folder / "translator.json").write_text(json.dumps(seal(card)))
     translator = Translator(folder, "cpu", num_threads=1)
     assert texts_of(translator.translate(["Ngozi un chat NASA"])) == ["Ngozi un chat NASA"]
 
@@ -159,7 +160,7 @@ def test_a_translation_that_met_its_length_limit_says_so(make_translator):
         ({"beam_size": 8}, "beam_size = 8: must be from 1 to 7"),
         ({"num_best": 0}, "num_best = 0: must be from 1"),
         ({"num_best": 5}, "num_best = 5: must be from 1 to beam_size = 4"),
-        ({"length_penalty": -1.0}, "length_penalty = -1.0: must be finite"),
+        ({"length_penalty": -1.0}, "length_penalty = -1.0: must be from 0 to 5.0"),
         ({"patience": 0.5}, "patience = 0.5: must be 1 or more"),
         ({"patience": float("nan")}, "patience = nan: must be 1 or more"),
         ({"length_penalty": float("nan")}, "length_penalty = nan"),
@@ -290,8 +291,24 @@ def test_a_file_that_is_no_graph_is_refused(make_translator):
     (folder / "translator.onnx").write_bytes(b"not a graph")
     card = json.loads((folder / "translator.json").read_text())
     card["files"]["translator.onnx"] = sha256(b"not a graph").hexdigest()
-    (folder / "translator.json").write_text(json.dumps(card))
+    (folder / "translator.json").write_text(json.dumps(seal(card)))
     with pytest.raises(ValueError, match=r"can't open .*translator.onnx"):
+        Translator(folder, precision="float32")
+
+
+def test_a_graph_with_other_inputs_is_refused(make_translator):
+    folder = make_translator()
+    graph = onnx.load(folder / "translator.onnx")
+    for node in graph.graph.node:
+        node.input[:] = ["widest" if name == "max_length" else name for name in node.input]
+    graph.graph.input[1].name = "widest"
+    onnx.save(graph, folder / "translator.onnx")
+    card = json.loads((folder / "translator.json").read_text())
+    card["files"]["translator.onnx"] = sha256_file(folder / "translator.onnx")
+    (folder / "translator.json").write_text(json.dumps(seal(card)))
+    with pytest.raises(
+        ValueError, match=r"its inputs are beam_size, .*widest, where .* max_length"
+    ):
         Translator(folder, precision="float32")
 
 

@@ -15,7 +15,7 @@ from transformer.text.corpus_config import (
     TextCorpus,
     TextFiles,
 )
-from transformer.text.manifest import read_manifest
+from transformer.text.manifest import check_parts, read_manifest
 from transformer.text.sources import phrasebook
 
 COMMON: dict[str, Any] = {
@@ -163,3 +163,43 @@ def test_a_manifest_of_another_form_is_told(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"name": "tiny"}')
     with pytest.raises(ValueError, match=r"another form than this version writes"):
         read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_flipped_bit_is_told_with_both_hashes(tmp_path: Path, folder: Path, part: str) -> None:
+    raw = tmp_path / "raw"
+    collect(text_corpus(folder), raw)
+    check_parts(raw, "download")
+    path = part_path(raw, part)
+    expected = sha256_file(path)
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(
+        ValueError, match=rf"{part}\.parquet is damaged.* run `download` again"
+    ) as e:
+        check_parts(raw, "download")
+    assert sha256_file(path) in str(e.value)
+    assert expected in str(e.value)
+    check_parts(raw, "download", [other for other in PARTS if other != part])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("manifest.json", None, r"manifest\.json: no such file; run the stage `download`"),
+        ("manifest.json", "[]", r"manifest\.json holds no hash of the part 'train'"),
+        ("manifest.json", '{"sha256": {"train": 3}}', r"holds no hash of the part 'train'"),
+        ("valid.parquet", None, r"valid\.parquet: no such file; run the stage `download`"),
+    ],
+)
+def test_what_hashes_can_not_be_held_against_is_told(
+    tmp_path: Path, folder: Path, name: str, content: str | None, message: str
+) -> None:
+    raw = tmp_path / "raw"
+    collect(text_corpus(folder), raw)
+    (raw / name).unlink()
+    if content is not None:
+        (raw / name).write_text(content)
+    with pytest.raises(ValueError, match=message):
+        check_parts(raw, "download")

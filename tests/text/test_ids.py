@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from transformer.files import check_sha256
 from transformer.text import ids as ids_module
 from transformer.text.corpus import Pair
-from transformer.text.ids import IdsMeta, load_ids, write_ids
+from transformer.text.ids import IdsMeta, hash_files, load_ids, write_ids
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 from transformer.text.vocab_config import BpeSpec, WordSpec
 from transformer.text.vocabulary import fit_tokenizer
@@ -133,10 +134,11 @@ def test_an_empty_validation_part_is_told(tmp_path: Path, pair: TokenizerPair) -
     ("name", "content", "message"),
     [
         ("meta.json", None, r"meta\.json: no such file; run the stage `tokenize`"),
-        ("meta.json", b"{}", r"meta\.json has another form"),
-        ("train.source.bin", None, r"train\.source\.bin: missing or empty"),
-        ("train.source.bin", b"\0\0", r"holds 1 ids where .*offsets\.bin promises 9"),
-        ("valid.target.offsets.bin", b"", r"valid\.target\.offsets\.bin: missing or empty"),
+        ("meta.json", b"{}", r"meta\.json has another form.*meta\.dtype: missing"),
+        ("meta.json", b"[]", r"meta\.json has another form"),
+        ("train.source.bin", None, r"train\.source\.bin: no such file; run the stage `tokenize`"),
+        ("train.source.bin", b"\0\0", r"train\.source\.bin is damaged.*: its SHA-256 is 96a296d"),
+        ("valid.target.offsets.bin", b"", r"valid\.target\.offsets\.bin is damaged"),
     ],
 )
 def test_damaged_files_are_told(
@@ -150,11 +152,108 @@ def test_damaged_files_are_told(
         load_ids(tmp_path)
 
 
+def edit_meta(folder: Path, **changes: object) -> None:
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(meta | changes))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dtype": "<f4"}, r"meta\.dtype = '<f4'"),
+        ({"source_vocab_size": 0}, r"meta\.source_vocab_size = 0"),
+        ({"target_vocab_size": 10**30}, r"meta\.target_vocab_size = 10"),
+        ({"target_vocab_size": 3}, r"meta\.target = \(0, 1, 2, 3\): not all within .* of 3"),
+        ({"source_vocab_size": 6}, r"train\.source\.bin holds the id \d+, but the .* ends at 5"),
+        ({"sha256": {}}, r"train\.source\.bin is damaged.* wrote nothing of that name"),
+        ({"counts": {"train": 3}}, r"meta\.counts\.train = 3"),
+    ],
+)
+def test_a_meta_that_was_edited_is_told(
+    tmp_path: Path, pair: TokenizerPair, change: dict[str, object], message: str
+) -> None:
+    write_ids(tmp_path, TRAIN, VALID, pair, max_tokens=100)
+    edit_meta(tmp_path, **change)
+    with pytest.raises(ValueError, match=message):
+        load_ids(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("index", "value", "message"),
+    [
+        (0, 1, r"train\.source\.offsets\.bin goes from 1 to 9, but .* holds the ids 0 to 9"),
+        (3, 8, r"train\.source\.offsets\.bin goes from 0 to 8"),
+        (1, -50, r"train\.source\.offsets\.bin: offset 1 is -50, which does not exceed .*, 0"),
+        (2, 3, r"train\.source\.offsets\.bin: offset 2 is 3, which does not exceed .*, 3"),
+    ],
+)
+def test_offsets_that_do_not_rise_from_0_to_the_end_are_told_whatever_their_hash(
+    tmp_path: Path, pair: TokenizerPair, index: int, value: int, message: str
+) -> None:
+    write_ids(tmp_path, TRAIN, VALID, pair, max_tokens=100)
+    path = tmp_path / "train.source.offsets.bin"
+    offsets = np.fromfile(path, "<i8")
+    offsets[index] = value
+    offsets.tofile(path)
+    edit_meta(tmp_path, sha256=hash_files(tmp_path))
+    with pytest.raises(ValueError, match=message):
+        load_ids(tmp_path)
+
+
+def test_a_file_that_ends_within_a_number_is_told(tmp_path: Path, pair: TokenizerPair) -> None:
+    write_ids(tmp_path, TRAIN, VALID, pair, max_tokens=100)
+    with (tmp_path / "valid.source.offsets.bin").open("ab") as file:
+        file.write(b"\0")
+    edit_meta(tmp_path, sha256=hash_files(tmp_path))
+    with pytest.raises(ValueError, match=r"offsets\.bin: .* no whole number of 8-byte integers"):
+        load_ids(tmp_path)
+
+
+def test_bytes_are_read_once_and_again_after_a_change(
+    tmp_path: Path, pair: TokenizerPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, checked = tmp_path / "ids", tmp_path / "state" / "checked.json"
+    folder.mkdir()
+    write_ids(folder, TRAIN, VALID, pair, max_tokens=100)
+    read: list[str] = []
+
+    def check(path: Path, expected: str, stage: str) -> None:
+        read.append(path.name)
+        check_sha256(path, expected, stage)
+
+    monkeypatch.setattr(ids_module, "check_sha256", check)
+    load_ids(folder, checked)
+    assert len(read) == 8
+    load_ids(folder, checked)
+    assert len(read) == 8
+    path = folder / "valid.target.bin"
+    path.write_bytes(path.read_bytes()[:-2] + b"\4\0")
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"valid\.target\.bin is damaged"):
+            load_ids(folder, checked)
+    edit_meta(folder, sha256=hash_files(folder), source_vocab_size=7)
+    with pytest.raises(ValueError, match=r"the id \d+, but the vocabulary"):
+        load_ids(folder, checked)
+
+
+@pytest.mark.parametrize("content", ["[1]", "{", '{"a": 3}'])
+def test_a_memory_that_is_damaged_is_none(
+    tmp_path: Path, pair: TokenizerPair, content: str
+) -> None:
+    folder, checked = tmp_path / "ids", tmp_path / "checked.json"
+    folder.mkdir()
+    write_ids(folder, TRAIN, VALID, pair, max_tokens=100)
+    checked.write_text(content)
+    assert len(load_ids(folder, checked).train) == len(TRAIN)
+    assert len(json.loads(checked.read_text())) == 8
+
+
 def test_files_of_two_runs_are_told(tmp_path: Path, pair: TokenizerPair) -> None:
     for name, train in (("a", TRAIN), ("b", TRAIN[:1])):
         (tmp_path / name).mkdir()
         write_ids(tmp_path / name, train, VALID, pair, max_tokens=100)
     for name in ("train.source.bin", "train.source.offsets.bin"):
         (tmp_path / "b" / name).replace(tmp_path / "a" / name)
+    edit_meta(tmp_path / "a", sha256=hash_files(tmp_path / "a"))
     with pytest.raises(ValueError, match=r"'train' has 1 source and 3 target sentences"):
         load_ids(tmp_path / "a")

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,28 @@ def test_a_change_of_vocabulary_leaves_no_old_file(folder: Path) -> None:
     vocab()
     names = sorted(path.name for path in (folder / "models/tokenizer").iterdir())
     assert names == ["meta.json", "source.json", "target.json"]
+
+
+@pytest.mark.parametrize(
+    ("file", "stage"),
+    [
+        ("data/raw/train.parquet", clean),
+        ("data/clean/train.parquet", vocab),
+        ("data/clean/valid.parquet", tokenize),
+    ],
+)
+def test_a_flipped_bit_stops_the_stage_that_reads_it(
+    folder: Path, file: str, stage: Callable[[], None]
+) -> None:
+    for earlier in STAGES:
+        earlier()
+    before = contents(folder)
+    damaged = bytearray(before[file])
+    damaged[100] ^= 4
+    (folder / file).write_bytes(damaged)
+    with pytest.raises(ValueError, match=f"{file} is damaged, or was edited"):
+        stage()
+    assert contents(folder) == before | {file: bytes(damaged)}
 
 
 def test_wrong_params_are_told_before_anything_runs(folder: Path) -> None:

@@ -153,6 +153,24 @@ def test_a_missing_folder_is_told(tmp_path: Path) -> None:
         TokenizerPair.load(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["source.json", "target.json"])
+def test_a_tokenizer_that_was_edited_is_told(
+    tmp_path: Path, bpe: Tokenizer, word: Tokenizer, name: str
+) -> None:
+    TokenizerPair(bpe, word).save(tmp_path)
+    (tmp_path / name).write_text((tmp_path / name).read_text() + " ")
+    with pytest.raises(ValueError, match=r"source\.json, target\.json in .*: damaged, or edited"):
+        TokenizerPair.load(tmp_path)
+
+
+@pytest.mark.parametrize("meta", ["[]", "{}", '{"joint": 1}'])
+def test_a_meta_of_another_form_is_told(tmp_path: Path, bpe: Tokenizer, meta: str) -> None:
+    TokenizerPair(bpe, bpe).save(tmp_path)
+    (tmp_path / "meta.json").write_text(meta)
+    with pytest.raises(ValueError, match=r"meta\.json: 'joint' must be true or false"):
+        TokenizerPair.load(tmp_path)
+
+
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"t\.json: no such tokenizer file"):
         Tokenizer.load(tmp_path / "t.json")

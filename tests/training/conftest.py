@@ -40,7 +40,7 @@ def one_thread() -> Iterator[None]:
 
 def make_copy_ids() -> Ids:
     """A corpus on which a model learns to copy."""
-    meta = IdsMeta(VOCAB_SIZE, VOCAB_SIZE, SPECIAL, SPECIAL, True, "<u2", 16, "abc", {})
+    meta = IdsMeta(VOCAB_SIZE, VOCAB_SIZE, SPECIAL, SPECIAL, True, "<u2", 16, "abc", {}, {})
     return Ids(copies(400, seed=1), copies(40, seed=2), meta)
 
 

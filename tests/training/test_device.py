@@ -55,7 +55,7 @@ def test_processes_share_the_cores_unless_told_otherwise(
 ):
     threads = []
     monkeypatch.setattr(torch, "set_num_threads", threads.append)
-    monkeypatch.setattr(device, "_num_cores", lambda: 8)
+    monkeypatch.setattr(device, "count_cores", lambda: 8)
     for other in ("set_flush_denormal", "set_float32_matmul_precision"):
         monkeypatch.setattr(torch, other, lambda _: None)
     monkeypatch.setattr(torch.backends.cuda, "enable_cudnn_sdp", lambda _: None)

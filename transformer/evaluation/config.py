@@ -17,12 +17,12 @@ class EvaluateConfig(Section):
     # null: all.
     num_sentences: int | None = Field(ge=1)
     # Source positions in a batch, padding included. Changes memory, not translations.
-    batch_tokens: int = Field(ge=1)
+    batch_tokens: int = Field(ge=1, le=10**8)
     # sacreBLEU's tokenisation of references: 13a for most languages, zh for Chinese,
     # char where no spaces stand between words.
     bleu_tokenizer: Literal["13a", "intl", "zh", "char"]
     # Resamples behind each 95 % interval; memory grows with this times the test sentences.
-    num_bootstrap: int = Field(ge=40)
+    num_bootstrap: int = Field(ge=40, le=10**5)
     # Upper edges, in source tokens, of the groups of BLEU by length; a last group takes the rest.
     length_bins: list[int] = Field(min_length=1)
     num_attention_plots: int = Field(ge=0)

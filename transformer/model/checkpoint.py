@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from transformer.config import parse_section
-from transformer.files import atomic_folder, read_json, sha256_file, write_json
+from transformer.files import atomic_folder, check_sha256, read_json, sha256_file, write_json
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.model.weights import model_weights, set_weights
@@ -21,6 +21,8 @@ from transformer.text.tokenizer import TokenizerPair
 
 WEIGHTS = "model.safetensors"
 CONFIG = "config.json"
+# Beside the model in `config.json`, the SHA-256 of `WEIGHTS`; checkpoints of before lack it.
+WEIGHTS_SHA256 = "weights_sha256"
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ def save_checkpoint(folder: Path, model: Transformer, info: CheckpointInfo) -> N
     with atomic_folder(folder) as temporary:
         save_file(weights, temporary / WEIGHTS)
         (temporary / WEIGHTS).chmod(0o644)  # safetensors lets nobody else read it
-        write_json(temporary / CONFIG, info.to_json())
+        seal = {WEIGHTS_SHA256: sha256_file(temporary / WEIGHTS)}
+        write_json(temporary / CONFIG, info.to_json() | seal)
 
 
 def load_checkpoint(
@@ -61,10 +64,10 @@ def load_checkpoint(
     """The model, in eval mode on `device`, and what goes with it.
 
     Raises:
-        ValueError: a file is missing, damaged, or does not fit the other one.
+        ValueError: a file is missing, damaged, edited, or does not fit the other one.
     """
-    info = _read_info(folder / CONFIG)
-    weights = _read_weights(folder / WEIGHTS)
+    info, weights_sha256 = _read_config(folder / CONFIG)
+    weights = _read_weights(folder / WEIGHTS, weights_sha256)
     model = Transformer(info.model, info.source_vocab_size, info.target_vocab_size)
     _check_fit(folder, model_weights(model), weights)
     set_weights(model, weights)
@@ -107,17 +110,18 @@ def _require(path: Path) -> None:
         raise ValueError(f"{path}: no such file; run the stage `train` to make {path.parent}")
 
 
-def _read_info(path: Path) -> CheckpointInfo:
+def _read_config(path: Path) -> tuple[CheckpointInfo, str | None]:
     _require(path)
     values = read_json(path)
     problem = "expected a mapping"
     if isinstance(values, dict):
+        weights_sha256 = values.pop(WEIGHTS_SHA256, None)
         model, problems = parse_section(ModelConfig, "model", values.get("model"))
         problem = "; ".join(problems)
         if model is not None:
             try:
                 special = {side: SpecialIds(**values[side]) for side in ("source", "target")}
-                return CheckpointInfo(**values | special | {"model": model})
+                return CheckpointInfo(**values | special | {"model": model}), weights_sha256
             except (KeyError, TypeError) as error:
                 problem = str(error)
     raise ValueError(
@@ -126,8 +130,10 @@ def _read_info(path: Path) -> CheckpointInfo:
     )
 
 
-def _read_weights(path: Path) -> dict[str, Tensor]:
+def _read_weights(path: Path, sha256: str | None) -> dict[str, Tensor]:
     _require(path)
+    if sha256 is not None:
+        check_sha256(path, sha256, "train")
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:

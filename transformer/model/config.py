@@ -10,8 +10,8 @@ from transformer.config import Section
 class ModelConfig(Section):
     """Architecture, in the terms of Vaswani et al. 2017 (arXiv:1706.03762)."""
 
-    num_encoder_layers: int = Field(ge=1)
-    num_decoder_layers: int = Field(ge=1)
+    num_encoder_layers: int = Field(ge=1, le=1000)
+    num_decoder_layers: int = Field(ge=1, le=1000)
     d_model: int = Field(ge=1)
     num_heads: int = Field(ge=1)
     d_ff: int = Field(ge=1)
@@ -31,7 +31,7 @@ class ModelConfig(Section):
     # their place (Su et al. 2021, arXiv:2104.09864).
     position_encoding: Literal["sinusoidal", "learned", "rotary", "none"]
     # The longest sequence, in tokens with its end token, that either side can hold.
-    max_positions: int = Field(ge=1)
+    max_positions: int = Field(ge=1, le=10**6)
     activation: Literal["relu", "gelu"]
     # Multiply token embeddings by sqrt(d_model) (2017, section 3.4).
     scale_embeddings: bool

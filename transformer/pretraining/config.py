@@ -71,9 +71,9 @@ class SpanCorruption(Pretraining):
     noise_density: float = Field(gt=0, lt=1)
     # Tokens a span.
     mean_span_length: float = Field(ge=1)
-    num_sentinels: int = Field(ge=1)
+    num_sentinels: int = Field(ge=1, le=10**4)
     # So many corruptions of each sentence are drawn; an epoch has them all.
-    dupe_factor: int = Field(ge=1)
+    dupe_factor: int = Field(ge=1, le=1000)
     seed: int = Field(ge=0)
 
 
@@ -86,7 +86,7 @@ class MaskedModeling(Pretraining):
     # Also tell whether one sentence follows another; for text whose lines do.
     next_sentence: bool
     # So many maskings of each sentence are drawn; an epoch has them all.
-    dupe_factor: int = Field(ge=1)
+    dupe_factor: int = Field(ge=1, le=1000)
     seed: int = Field(ge=0)
 
 

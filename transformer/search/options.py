@@ -12,6 +12,9 @@ from pydantic import Field
 
 from transformer.config import Section
 
+# Of a million tokens the penalty with this exponent still fits into float32.
+LARGEST_LENGTH_PENALTY = 5.0
+
 
 class SearchConfig(Section):
     """The `search` section: beam search with the length penalty of Wu et al. 2016, section 7."""
@@ -20,13 +23,13 @@ class SearchConfig(Section):
     beam_size: int = Field(ge=1, le=100)
     # The exponent of the penalty (arXiv:1609.08144): 0 ranks by log-probability, 1 nearly by its
     # mean per token.
-    length_penalty: float = Field(ge=0, allow_inf_nan=False)
+    length_penalty: float = Field(ge=0, le=LARGEST_LENGTH_PENALTY)
     # A sentence is done after patience * beam_size ended hypotheses (Kasai et al. 2022,
     # arXiv:2204.05424); null: only when no live one can win. One beam needs none.
-    patience: float | None = Field(ge=1, allow_inf_nan=False)
+    patience: float | None = Field(ge=1)
     # A translation holds at most floor(factor * source tokens) + extra tokens, end tokens included
     # on both sides, and never more than model.max_positions.
-    max_length_factor: float = Field(ge=0, allow_inf_nan=False)
+    max_length_factor: float = Field(ge=0)
     max_length_extra: int = Field(ge=1)
 
     def options(self, max_positions: int, num_best: int = 1) -> "SearchOptions":
@@ -69,8 +72,11 @@ class SearchOptions:
                 f"num_best = {self.num_best}: must be from 1 to beam_size = {self.beam_size}; "
                 "ask for fewer, or for a larger beam_size"
             )
-        if not (math.isfinite(self.length_penalty) and self.length_penalty >= 0):
-            raise ValueError(f"length_penalty = {self.length_penalty}: must be finite, 0 or more")
+        if not 0 <= self.length_penalty <= LARGEST_LENGTH_PENALTY:
+            raise ValueError(
+                f"length_penalty = {self.length_penalty}: must be from 0 to "
+                f"{LARGEST_LENGTH_PENALTY}"
+            )
         if not self.patience >= 1:
             raise ValueError(
                 f"patience = {self.patience}: must be 1 or more, or inf to search to the end"

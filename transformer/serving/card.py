@@ -1,21 +1,38 @@
 """The card of an exported translator, translator.json: one schema for its writer and its readers.
 
-A change of what it holds raises `FORMAT`.
+It is sealed: an entry holds the SHA-256 of all others. A change of what it holds raises `FORMAT`.
 """
 
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import PlainSerializer, model_validator
+from pydantic import Field, PlainSerializer, model_validator
 
 from transformer.config import ConfigError, Section, parse_section
-from transformer.files import read_json, sha256_file
+from transformer.files import read_json, sha256_file, write_json
+from transformer.model.config import ModelConfig
 from transformer.search.options import SearchConfig
 from transformer.text.clean_config import NormalizationConfig
+from transformer.text.corpus_config import Language, Name
 from transformer.text.special_tokens import SpecialIds
 
 CARD = "translator.json"
-FORMAT = 5
+FORMAT = 6
+# Beside the fields of `Card`, the SHA-256 of their values.
+SEAL = "sha256"
+# What every graph takes, as `SearchOptions.graph_inputs` makes it, and what it gives.
+INPUTS = ("source", "max_length", "length_penalty", "patience", "beam_size", "num_best")
+OUTPUTS = ("target", "scores", "lengths")
+
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Precision = Annotated[str, Field(pattern="^(float32|int8|float16)$")]
+_Count = Annotated[int, Field(ge=1)]
+_Bleu = Annotated[float, Field(ge=0, le=100)]
+_BleuLoss = Annotated[float, Field(ge=-100, le=100)]
+_Difference = Annotated[float, Field(ge=0)]
 
 
 class Graph(Section):
@@ -25,56 +42,92 @@ class Graph(Section):
     file: str | None
     passed: bool
     problems: list[str]
-    size_bytes: int
+    size_bytes: _Count
     measured_on: Literal["cpu", "cuda"]
-    bleu: float
+    bleu: _Bleu
     # Of `bleu`, as sacreBLEU writes it.
     signature: str
     # PyTorch's BLEU minus the graph's, with the 95 % interval of paired resamples.
-    bleu_loss: float
-    bleu_loss_low: float
-    bleu_loss_high: float
+    bleu_loss: _BleuLoss
+    bleu_loss_low: _BleuLoss
+    bleu_loss_high: _BleuLoss
     # Of the translations, those that equal PyTorch's.
-    identical_share: float
-    max_score_difference: float
-    max_logit_difference: float
+    identical_share: float = Field(ge=0, le=1)
+    max_score_difference: _Difference
+    max_logit_difference: _Difference
+
+    @model_validator(mode="after")
+    def _is_there_if_it_passed(self) -> Self:
+        if self.passed != (self.file is not None) or self.passed == bool(self.problems):
+            raise ValueError(
+                f"passed = {self.passed}, file = {self.file!r}, problems = {self.problems}: what "
+                "passed has a file and no problems, what failed has problems and no file"
+            )
+        return self
 
 
 class GraphInterface(Section):
     """What every graph takes and gives, by name, in the graph's order."""
 
-    opset: int
+    opset: int = Field(ge=1, le=100)
     attention: Literal["fused", "portable"]
     inputs: list[str]
     outputs: list[str]
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Self:
+        for what, known in (("inputs", INPUTS), ("outputs", OUTPUTS)):
+            names: Sequence[str] = getattr(self, what)
+            if sorted(names) != sorted(known):
+                missing = ", ".join(name for name in known if name not in names) or "none"
+                unknown = ", ".join(name for name in names if name not in known) or "none"
+                raise ValueError(
+                    f"{what} = {names}: missing {missing}, unknown {unknown}; each of "
+                    f"{', '.join(known)} must stand once"
+                )
+        return self
+
+
+class ShortlistSizes(Section):
+    """The params section `export.shortlist`."""
+
+    num_frequent: _Count
+    num_per_token: int = Field(ge=2)
+
+
+class DefaultPrecision(Section):
+    """What runs unless a user asks for something else."""
+
+    cpu: Precision
+    cuda: Precision
 
 
 class ModelFacts(Section):
     """The model that the graphs were made of."""
 
-    num_parameters: int
-    source_vocab_size: int
-    target_vocab_size: int
+    num_parameters: _Count
+    source_vocab_size: _Count
+    target_vocab_size: _Count
     # The params section `model`.
-    config: dict[str, Any]
+    config: ModelConfig
 
 
 class PytorchScore(Section):
     """PyTorch's score on the test set."""
 
-    bleu: float
+    bleu: _Bleu
     signature: str
 
 
 class Corpus(Section):
     """Where the training text is from."""
 
-    name: str
-    license: str
+    name: Name
+    license: Name
     origin: str
     revision: str | None
     # Of the raw parts, by name.
-    sha256: dict[str, str]
+    sha256: dict[str, Sha256]
 
 
 class Normalization(Section):
@@ -97,12 +150,12 @@ class SideSpecialIds(Section):
 class Provenance(Section):
     """What a translator's folder tells of its origin, and needs for its use."""
 
-    source_language: str
-    target_language: str
+    source_language: Language
+    target_language: Language
     special_ids: SideSpecialIds
     normalization: Normalization
-    tokenizer_sha256: str
-    model_hash: str
+    tokenizer_sha256: Sha256
+    model_hash: Sha256
     corpus: Corpus
 
 
@@ -112,23 +165,22 @@ class Card(Provenance):
     format: int
     # The search's defaults.
     search: SearchConfig
-    max_source_tokens: int
-    max_target_tokens: int
+    max_source_tokens: _Count
+    max_target_tokens: _Count
     interface: GraphInterface
-    # What runs on `cpu` and on `cuda` unless a user asks for something else.
-    default_precision: dict[str, str]
+    default_precision: DefaultPrecision
     # By precision, those that were left out too.
-    graphs: dict[str, Graph]
-    # Of the int8 graph, the params section `export.shortlist`; None: the whole vocabulary.
-    shortlist: dict[str, int] | None
+    graphs: dict[Precision, Graph]
+    # Of the int8 graph; None: the whole vocabulary.
+    shortlist: ShortlistSizes | None
     # SHA-256 by name, of every file but the card and its page.
-    files: dict[str, str]
+    files: dict[str, Sha256]
     model: ModelFacts
     pytorch: PytorchScore
-    num_test_sentences: int
+    num_test_sentences: _Count
     # How many the test set has, where the scores are those of a sample; None, as cards of before
     # have it: of all.
-    sampled_from: int | None = None
+    sampled_from: _Count | None = None
 
     @property
     def precisions(self) -> list[str]:
@@ -143,18 +195,35 @@ class Card(Provenance):
         for graph in self.graphs.values():
             if graph.file is not None and graph.file not in self.files:
                 raise ValueError(f"`files` must list the graph {graph.file!r} with its SHA-256")
-        for provider in ("cpu", "cuda"):
-            precision = self.default_precision.get(provider)
+        for provider, precision in self.default_precision:
             if precision not in self.precisions:
                 raise ValueError(
                     f"default_precision.{provider} = {precision!r}: allowed are "
                     f"{', '.join(self.precisions)}"
                 )
+        for side, special in self.special_ids:
+            size: int = getattr(self.model, f"{side}_vocab_size")
+            if not all(0 <= id < size for id in special):
+                raise ValueError(
+                    f"special_ids.{side} = {tuple(special)}: not all in the vocabulary of {size}"
+                )
         return self
 
 
+def seal(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with the SHA-256 of all but the seal itself, which a stale one gives way to."""
+    rest = {name: value for name, value in values.items() if name != SEAL}
+    text = json.dumps(rest, sort_keys=True)
+    return rest | {SEAL: hashlib.sha256(text.encode()).hexdigest()}
+
+
+def save_card(folder: Path, card: Card) -> None:
+    """Writes `translator.json`, sealed."""
+    write_json(folder / CARD, seal(card.model_dump()))
+
+
 def load_card(folder: Path) -> Card:
-    """Reads the card and verifies the SHA-256 of every file that it lists, but for the graphs.
+    """Reads the card, verifies its seal and the SHA-256 of every listed file but the graphs.
 
     A graph is verified when it is opened (`verify_graph`): the others need not even be there.
 
@@ -162,9 +231,9 @@ def load_card(folder: Path) -> Card:
         folder: an exported translator, such as models/translator.
 
     Raises:
-        ValueError: there is no translator; the card is not JSON, of an unknown format, or has
-            entries that are missing, unknown or of the wrong type, each of which is told; a listed
-            file is missing or differs. The message names folder or file.
+        ValueError: there is no translator; the card is not JSON, of an unknown format, was edited,
+            or has entries that are missing, unknown, of the wrong type or out of range, each of
+            which is told; a listed file is missing or differs. The message names folder or file.
     """
     path = folder / CARD
     if not path.is_file():
@@ -179,6 +248,12 @@ def load_card(folder: Path) -> Card:
             f"{path}: format = {found!r}, but this version reads format {FORMAT} only; "
             "export the translator again with this version, or use the version that wrote it"
         )
+    if values.get(SEAL) != seal(values)[SEAL]:
+        raise ValueError(
+            f"{path} was changed after the export (its SHA-256 differs): a card is not to be "
+            "edited; copy the whole folder again, or set the params and export again"
+        )
+    values = {name: value for name, value in values.items() if name != SEAL}
     card, problems = parse_section(Card, "card", values)
     if card is None:
         raise ValueError(f"{ConfigError(problems, str(path))}\nexport the translator again")

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from transformer.batches import length_batches
 from transformer.search.options import SearchOptions
-from transformer.serving.card import load_card, verify_graph
+from transformer.serving.card import INPUTS, OUTPUTS, load_card, verify_graph
 from transformer.serving.int8_probe import saturates
 from transformer.serving.session import Provider, count_threads, expect_provider, open_session
 from transformer.text.normalize import normalize
@@ -101,7 +101,9 @@ class Translator:
         self._words = WordList.load(folder / WORDS) if WORDS in self.card.files else None
 
         def choose(provider: Literal["cpu", "cuda"]) -> str:
-            wanted = self.card.default_precision[provider] if precision == "auto" else precision
+            wanted = precision
+            if precision == "auto":
+                wanted = getattr(self.card.default_precision, provider)
             if wanted != "int8" or not saturates():
                 return wanted
             if precision == "auto":
@@ -193,7 +195,18 @@ class Translator:
     ) -> tuple[Any, Literal["cpu", "cuda"]]:
         is_parallel = self.precision == "int8" and expect_provider(provider) == "cpu"
         self._num_workers = count_threads(num_threads) if is_parallel else 1
-        return open_session(path, provider, 1 if is_parallel else num_threads)
+        session, found = open_session(path, provider, 1 if is_parallel else num_threads)
+        for what, taken, told in (
+            ("inputs", session.get_inputs(), INPUTS),
+            ("outputs", session.get_outputs(), OUTPUTS),
+        ):
+            names = sorted(value.name for value in taken)
+            if names != sorted(told):
+                raise ValueError(
+                    f"{path}: its {what} are {', '.join(names)}, where a translator has "
+                    f"{', '.join(sorted(told))}; export the translator again"
+                )
+        return session, found
 
     def _map(self, function: Callable[[_A], _B], items: Sequence[_A]) -> list[_B]:
         num_workers = min(self._num_workers, len(items))

@@ -20,6 +20,7 @@ from transformer.text.filters import (
     judge,
     make_filters,
 )
+from transformer.text.manifest import write_hashes
 from transformer.text.normalize import normalize
 from transformer.text.sentences import split_sentences
 
@@ -66,7 +67,7 @@ class CleanReport:
 
 
 def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
-    """Writes the cleaned parts with a sample of the rejects into `folder`: all, or nothing.
+    """Writes the cleaned parts, their hashes and a sample of the rejects into `folder`, or nothing.
 
     Validation and test keep every pair in its place: line n is line n of the raw part.
 
@@ -108,6 +109,7 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
                 f"cleaning left none of {read} training pairs (reasons: {told}); "
                 "loosen the limits in the section `clean`"
             )
+        write_hashes(temporary)
         rejects = sorted(
             (reject for sample in samples.values() for reject in sample.kept),
             key=lambda reject: (reject.line, reject.reason, reject.source, reject.target),

@@ -4,10 +4,10 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
-from transformer.files import atomic_folder, sha256_file
+from transformer.files import atomic_folder
 from transformer.text.corpus import PARTS, Pair, PairWriter, part_path
 from transformer.text.corpus_config import CorpusConfig, SplitConfig
-from transformer.text.manifest import Manifest, write_manifest
+from transformer.text.manifest import Manifest, hash_parts, write_manifest
 from transformer.text.sources.hub import open_hub
 from transformer.text.sources.phrasebook import open_phrasebook
 from transformer.text.sources.source import Source
@@ -47,7 +47,7 @@ def collect(config: CorpusConfig, folder: Path) -> Manifest:
             target_language=config.target_language,
             counts={part: writer.num_pairs for part, writer in writers.items()},
             num_empty={part: writer.num_empty for part, writer in writers.items()},
-            sha256={part: sha256_file(part_path(temporary, part)) for part in PARTS},
+            sha256=hash_parts(temporary),
             origin_sha256=source.sha256,
         )
         write_manifest(temporary, manifest)

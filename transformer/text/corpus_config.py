@@ -1,10 +1,12 @@
 """The `corpus` section: where parallel text comes from."""
 
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from transformer.config import Section
+from transformer.urls import hide_secrets
 
 # A language code in the way of BCP 47: fr, zh-Hans, pt_BR.
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}([-_][A-Za-z0-9]+)*$")]
@@ -43,7 +45,8 @@ class PhrasebookCorpus(_Corpus):
     """Sentences made by the grammar in the folder `path`."""
 
     kind: Literal["phrasebook"]
-    num_pairs: int = Field(ge=1)
+    # They are all held in memory.
+    num_pairs: int = Field(ge=1, le=2 * 10**7)
     seed: int = Field(ge=0)
 
 
@@ -77,6 +80,25 @@ class TabularCorpus(_Corpus):
     source_column: int = Field(ge=1)
     target_column: int = Field(ge=1)
     split: SplitConfig
+
+    @field_validator("url")
+    @classmethod
+    def _is_a_url_without_a_password(cls, url: str | None) -> str | None:
+        if url is None:
+            return url
+        try:
+            parts = urlsplit(url)
+            is_url = bool(parts.hostname) and parts.port != 0 and url.isascii() and " " not in url
+        except ValueError:  # a port that is no number, an unclosed bracket
+            is_url = False
+        if "@" in url.partition("://")[2].partition("/")[0]:
+            raise ValueError(
+                f"{hide_secrets(url)}: user and password don't belong into params.yaml, which git "
+                "keeps; fetch the file by hand, set path to it and url to null"
+            )
+        if not is_url:
+            raise ValueError(f"{url!r}: not a URL such as https://example.org/corpus.tsv")
+        return url
 
     @model_validator(mode="after")
     def _two_columns(self) -> Self:

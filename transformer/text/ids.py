@@ -7,24 +7,30 @@ closed by its end token (no start token); and `.offsets.bin`, int64, where sente
 
 import itertools
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from transformer.batches import batched
-from transformer.files import read_json, write_json
+from transformer.config import parse_section
+from transformer.files import check_sha256, read_json, sha256_file, write_json
 from transformer.text.pairs import PairDataset
 from transformer.text.special_tokens import SpecialIds
 from transformer.text.tokenizer import TokenizerPair
 
 META = "meta.json"
 SIDES = ("source", "target")
+SPLITS = ("train", "valid")
 # Pairs that are tokenized at once: enough to keep the cores busy, small beside any corpus.
 BATCH_PAIRS = 8192
+
+
+_VocabSize = Annotated[int, Field(ge=1, le=1 << 32)]
 
 
 class SplitCounts(NamedTuple):
@@ -49,15 +55,17 @@ class SplitCounts(NamedTuple):
 class IdsMeta:
     """What a folder of ids says of itself, in `meta.json`."""
 
-    source_vocab_size: int
-    target_vocab_size: int
+    source_vocab_size: _VocabSize
+    target_vocab_size: _VocabSize
     source: SpecialIds
     target: SpecialIds
     joint: bool
-    dtype: str
+    dtype: Literal["<u2", "<u4"]
     max_tokens: int
     tokenizer_sha256: str
     counts: Mapping[str, SplitCounts]
+    # Of each other file in the folder, by its name.
+    sha256: Mapping[str, str]
 
     def write(self, folder: Path) -> None:
         """Writes `meta.json`."""
@@ -78,21 +86,27 @@ class IdsMeta:
         path = folder / META
         if not path.is_file():
             raise ValueError(f"{path}: no such file; run the stage `tokenize` to make {folder}")
-        value: dict[str, Any] = read_json(path)
-        try:
-            return cls(
-                **value
-                | {
-                    "source": SpecialIds(**value["source"]),
-                    "target": SpecialIds(**value["target"]),
-                    "counts": {n: SplitCounts(**c) for n, c in value["counts"].items()},
-                }
-            )
-        except (KeyError, TypeError) as error:
+        meta, problems = parse_section(cls, "meta", read_json(path))
+        if meta is not None:
+            problems = [
+                f"meta.{side} = {tuple(special)}: not all within the vocabulary of {size}"
+                for side, special, size in meta.sides
+                if not all(0 <= id < size for id in special)
+            ]
+        if meta is None or problems:
             raise ValueError(
-                f"{path} has another form than this version writes ({error}); "
+                f"{path} has another form than this version writes ({'; '.join(problems)}); "
                 "run the stage `tokenize` again"
-            ) from error
+            )
+        return meta
+
+    @property
+    def sides(self) -> tuple[tuple[str, SpecialIds, int], ...]:
+        """Of each side its name, special ids and size of vocabulary."""
+        return (
+            ("source", self.source, self.source_vocab_size),
+            ("target", self.target, self.target_vocab_size),
+        )
 
 
 class IdsSplit(PairDataset):
@@ -107,8 +121,8 @@ class IdsSplit(PairDataset):
                 f"{folder}: split {name!r} has {len(self.source_offsets) - 1} source and "
                 f"{len(self.target_offsets) - 1} target sentences; run `tokenize` again"
             )
-        self.source_lengths = np.diff(np.asarray(self.source_offsets))
-        self.target_lengths = np.diff(np.asarray(self.target_offsets))
+        self.source_lengths = _lengths(folder, name, "source", self.source_offsets)
+        self.target_lengths = _lengths(folder, name, "target", self.target_offsets)
 
 
 @dataclass(frozen=True)
@@ -120,15 +134,27 @@ class Ids:
     meta: IdsMeta
 
 
-def load_ids(folder: Path) -> Ids:
+def load_ids(folder: Path, checked: Path | None = None) -> Ids:
     """Maps what `write_ids` wrote; nothing but the lengths is read into memory.
 
+    Args:
+        folder: where it lies.
+        checked: a file that remembers which files were found sound, by size and time of change, so
+            that their bytes are not all read at each start; None: they are read.
+
     Raises:
-        ValueError: a file is missing, or the files don't belong together.
+        ValueError: a file is missing, damaged or edited, or the files don't belong together.
     """
     meta = IdsMeta.read(folder)
-    train, valid = (IdsSplit(folder, name, meta.dtype) for name in ("train", "valid"))
+    _check_files(folder, meta, checked)
+    train, valid = (IdsSplit(folder, name, meta.dtype) for name in SPLITS)
     return Ids(train=train, valid=valid, meta=meta)
+
+
+def hash_files(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file but `meta.json`, in hexadecimal, by its name."""
+    paths = (path for name in SPLITS for side in SIDES for path in _paths(folder, name, side))
+    return {path.name: sha256_file(path) for path in paths}
 
 
 def write_ids(
@@ -151,7 +177,7 @@ def write_ids(
         ValueError: a split ends up without pairs.
     """
     largest = max(tokenizers.source.size, tokenizers.target.size)
-    dtype = "<u2" if largest <= 1 << 16 else "<u4"
+    dtype: Literal["<u2", "<u4"] = "<u2" if largest <= 1 << 16 else "<u4"
     counts = {
         "train": _write_split(folder, "train", train, tokenizers, dtype, max_tokens),
         "valid": _write_split(folder, "valid", valid, tokenizers, dtype, None),
@@ -172,6 +198,7 @@ def write_ids(
         max_tokens=max_tokens,
         tokenizer_sha256=tokenizers.sha256,
         counts=counts,
+        sha256=hash_files(folder),
     )
     meta.write(folder)
     return meta
@@ -238,16 +265,67 @@ def _paths(folder: Path, name: str, side: str) -> tuple[Path, Path]:
     return folder / f"{name}.{side}.bin", folder / f"{name}.{side}.offsets.bin"
 
 
+def _check_files(folder: Path, meta: IdsMeta, checked: Path | None) -> None:
+    # Bytes and range of ids; what stands in `checked` was found right, and is the same file still.
+    known = _read_checked(checked)
+    sound: dict[str, Any] = {}
+    for name, (side, _, vocab_size) in itertools.product(SPLITS, meta.sides):
+        paths = _paths(folder, name, side)
+        hashes = [meta.sha256.get(path.name, "nothing of that name") for path in paths]
+        facts = {
+            str(path.resolve()): [path.stat().st_size, path.stat().st_mtime_ns, sha256, vocab_size]
+            for path, sha256 in zip(paths, hashes, strict=True)
+            if path.is_file()
+        }
+        if len(facts) == len(paths) and facts.items() <= known.items():
+            continue
+        for path, sha256 in zip(paths, hashes, strict=True):
+            check_sha256(path, sha256, "tokenize")
+        largest = int(_map(folder, name, side, meta.dtype)[0].max())
+        if largest >= vocab_size:
+            raise ValueError(
+                f"{paths[0]} holds the id {largest}, but the vocabulary of {META} ends at "
+                f"{vocab_size - 1}; run the stage `tokenize` again"
+            )
+        sound |= facts
+    if checked is not None and sound:
+        here = {path: facts for path, facts in known.items() if Path(path).exists()}
+        with suppress(OSError):  # it costs the next start time, and nothing else
+            write_json(checked, here | sound)
+
+
+def _read_checked(checked: Path | None) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        if checked is not None and isinstance(known := read_json(checked), dict):
+            return known
+    return {}
+
+
 def _map(folder: Path, name: str, side: str, dtype: str) -> tuple[NDArray[Any], NDArray[Any]]:
     paths = _paths(folder, name, side)
-    for path in paths:
-        if not path.is_file() or not path.stat().st_size:
-            raise ValueError(f"{path}: missing or empty; run the stage `tokenize` again")
-    ids = np.memmap(paths[0], dtype=dtype, mode="r")
-    offsets = np.memmap(paths[1], dtype="<i8", mode="r")
-    if int(offsets[-1]) != len(ids):
+    types = np.dtype(dtype), np.dtype("<i8")
+    for path, one in zip(paths, types, strict=True):
+        if not path.is_file() or not path.stat().st_size or path.stat().st_size % one.itemsize:
+            raise ValueError(
+                f"{path}: missing, empty, or no whole number of {one.itemsize}-byte integers; "
+                "run the stage `tokenize` again"
+            )
+    ids, offsets = (np.memmap(path, one, mode="r") for path, one in zip(paths, types, strict=True))
+    if int(offsets[0]) != 0 or int(offsets[-1]) != len(ids):
         raise ValueError(
-            f"{paths[0]} holds {len(ids)} ids where {paths[1].name} promises {int(offsets[-1])}; "
-            "run the stage `tokenize` again"
+            f"{paths[1]} goes from {int(offsets[0])} to {int(offsets[-1])}, but {paths[0].name} "
+            f"holds the ids 0 to {len(ids)}; run the stage `tokenize` again"
         )
     return ids, offsets
+
+
+def _lengths(folder: Path, name: str, side: str, offsets: NDArray[Any]) -> NDArray[np.int64]:
+    lengths: NDArray[np.int64] = np.diff(np.asarray(offsets))
+    if len(lengths) and int(lengths.min()) < 1:
+        index = int(lengths.argmin())
+        raise ValueError(
+            f"{_paths(folder, name, side)[1]}: offset {index + 1} is {int(offsets[index + 1])}, "
+            f"which does not exceed the one before it, {int(offsets[index])}; run the stage "
+            "`tokenize` again"
+        )
+    return lengths

@@ -1,18 +1,19 @@
-"""The manifest of a raw corpus: what it is, where it came from, what it holds."""
+"""The manifests of data/raw and data/clean: what they are, and the hashes of their parts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from transformer.files import read_json, write_json
+from transformer.files import check_sha256, read_json, sha256_file, write_json
+from transformer.text.corpus import PARTS, part_path
 
 MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """Facts that go with the corpus through all stages, and onto the model card."""
+    """Facts of a raw corpus that go with the corpus through all stages, and onto the model card."""
 
     name: str
     kind: str
@@ -49,3 +50,35 @@ def read_manifest(folder: Path) -> Manifest:
         raise ValueError(
             f"{path} has another form than this version writes ({error}); run `download` again"
         ) from error
+
+
+def hash_parts(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each part's Parquet file, in hexadecimal."""
+    return {part: sha256_file(part_path(folder, part)) for part in PARTS}
+
+
+def write_hashes(folder: Path) -> None:
+    """Writes a `manifest.json` that holds no more than the parts' hashes."""
+    write_json(folder / MANIFEST, {"sha256": hash_parts(folder)})
+
+
+def check_parts(folder: Path, stage: str, parts: Iterable[str] = PARTS) -> None:
+    """Holds parts against the hashes in the folder's manifest.
+
+    Args:
+        folder: what `stage` wrote.
+        stage: which one to run again.
+        parts: those that are about to be read.
+
+    Raises:
+        ValueError: a part or the manifest is missing, damaged or edited.
+    """
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file; run the stage `{stage}` to make {folder}")
+    value = read_json(path)
+    hashes = value.get("sha256") if isinstance(value, dict) else None
+    for part in parts:
+        if not isinstance(hashes, dict) or not isinstance(hashes.get(part), str):
+            raise ValueError(f"{path} holds no hash of the part {part!r}; run `{stage}` again")
+        check_sha256(part_path(folder, part), hashes[part], stage)

@@ -155,15 +155,26 @@ class TokenizerPair:
         """Reads what `save` wrote.
 
         Raises:
-            ValueError: `meta.json` or a tokenizer is missing or unreadable.
+            ValueError: `meta.json` or a tokenizer is missing, unreadable, damaged or edited.
         """
         path = folder / META
         if not path.is_file():
             raise ValueError(f"{path}: no such file; run the stage `vocab` to make {folder}")
-        if read_json(path)["joint"]:
+        meta = read_json(path)
+        if not isinstance(meta, dict) or not isinstance(meta.get("joint"), bool):
+            raise ValueError(f"{path}: 'joint' must be true or false; run the stage `vocab` again")
+        if meta["joint"]:
             joint = Tokenizer.load(folder / JOINT)
-            return cls(joint, joint)
-        return cls(Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET))
+            pair = cls(joint, joint)
+        else:
+            pair = cls(Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET))
+        if pair.sha256 != meta.get("sha256"):
+            raise ValueError(
+                f"{', '.join(pair.files)} in {folder}: damaged, or edited: their SHA-256 is "
+                f"{pair.sha256}, but {META} has {meta.get('sha256')}; run the stage `vocab` again, "
+                f"or `dvc checkout --force {folder}`"
+            )
+        return pair
 
     def save(self, folder: Path) -> None:
         """Writes `tokenizer.json`, or `source.json` with `target.json`; then `meta.json`."""

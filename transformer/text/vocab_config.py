@@ -9,6 +9,8 @@ from transformer.text.special_tokens import SPECIAL_TOKENS
 
 # Every byte has a piece in the sub-word vocabularies, so no text is unknown to them.
 _SMALLEST_BYTE_VOCABULARY = 256 + len(SPECIAL_TOKENS)
+# Forty times the largest that people train on; its embedding alone takes gigabytes.
+_LARGEST_VOCABULARY = 10**7
 
 
 class BpeSpec(Section):
@@ -16,7 +18,7 @@ class BpeSpec(Section):
 
     kind: Literal["bpe"]
     # The most pieces, special tokens and the 256 bytes included; a small text gives fewer.
-    size: int = Field(ge=_SMALLEST_BYTE_VOCABULARY)
+    size: int = Field(ge=_SMALLEST_BYTE_VOCABULARY, le=_LARGEST_VOCABULARY)
     # Pairs of pieces that are rarer than this are not merged.
     min_frequency: int = Field(ge=1)
     # Write a capital as a mark and its small letter: a word has the same pieces in any case.
@@ -28,7 +30,7 @@ class UnigramSpec(Section):
 
     kind: Literal["unigram"]
     # The most pieces, special tokens and the 256 bytes included; a small text gives fewer.
-    size: int = Field(ge=_SMALLEST_BYTE_VOCABULARY)
+    size: int = Field(ge=_SMALLEST_BYTE_VOCABULARY, le=_LARGEST_VOCABULARY)
     # Write a capital as a mark and its small letter: a word has the same pieces in any case.
     mark_case: bool
 
@@ -41,7 +43,7 @@ class WordSpec(Section):
     # their own, and after an apostrophe but for short endings ("l'|homme", "don't").
     boundary: Literal["space", "sign"]
     # The most words, special tokens included; the most frequent are kept.
-    size: int = Field(gt=len(SPECIAL_TOKENS))
+    size: int = Field(gt=len(SPECIAL_TOKENS), le=_LARGEST_VOCABULARY)
     # Words that are rarer than this are left out.
     min_frequency: int = Field(ge=1)
 
@@ -51,7 +53,7 @@ class CharacterSpec(Section):
 
     kind: Literal["character"]
     # The most characters, special tokens included; the most frequent are kept.
-    size: int = Field(gt=len(SPECIAL_TOKENS))
+    size: int = Field(gt=len(SPECIAL_TOKENS), le=_LARGEST_VOCABULARY)
     # Characters that are rarer than this are left out.
     min_frequency: int = Field(ge=1)
 

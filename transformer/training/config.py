@@ -74,22 +74,22 @@ class TrainConfig(Section):
     precision: Literal["auto", "float32", "bfloat16"]
     # Processes that train together on this machine, each on a device of its own, or on its share
     # of the CPU's cores. Those that torchrun starts count themselves.
-    num_processes: int = Field(ge=1)
+    num_processes: int = Field(ge=1, le=1024)
     # CPU threads of each process; null leaves it to PyTorch, and shares the cores between several
     # processes. Another number may change the last bits of a result.
-    num_threads: int | None = Field(ge=1)
+    num_threads: int | None = Field(ge=1, le=1024)
     # torch.compile. auto: on CUDA only; on a CPU its warm-up costs more than it gains.
     compile: Literal["auto"] | bool
     # The same bits from the same start on one GPU, resumed or not; slower. A CPU has them anyway.
     deterministic: bool
     # The size of a batch: sentences x max(source length, target length), padding included, of
     # sentences of similar length; or so many sentences drawn at random. One of the two is null.
-    batch_tokens: int | None = Field(ge=1)
-    batch_sentences: int | None = Field(ge=1)
+    batch_tokens: int | None = Field(ge=1, le=10**8)
+    batch_sentences: int | None = Field(ge=1, le=10**8)
     # So many batches, one after the other or on several processes, make one optimizer step of as
     # many times the size. Half the batch_tokens with twice this is the same training in less
     # memory. Where there are more processes than batches, each batch is cut further.
-    gradient_accumulation: int = Field(ge=1)
+    gradient_accumulation: int = Field(ge=1, le=10**6)
     # The end comes with whichever is reached first.
     max_epochs: int = Field(ge=1)
     max_steps: int | None = Field(ge=1)
@@ -106,7 +106,7 @@ class TrainConfig(Section):
     # null: train to the end, and keep the last weights.
     early_stopping_patience: int | None = Field(ge=1)
     # Validate and save the mean of the weights at this many latest validations; 1 is no averaging.
-    average_checkpoints: int = Field(ge=1)
+    average_checkpoints: int = Field(ge=1, le=1000)
     # Measure the token accuracy of training, dropout on, as the mean over so many last optimizer
     # steps of each epoch; null: not at all. It costs a second pass over their logits.
     accuracy_steps: int | None = Field(ge=1)
@@ -114,7 +114,7 @@ class TrainConfig(Section):
     log_every_steps: int = Field(ge=1)
     # A training that is killed loses at most this much work, and the step or validation that it
     # was at. 0 saves after every step. Changes no result.
-    save_every_seconds: float = Field(ge=0, allow_inf_nan=False)
+    save_every_seconds: float = Field(ge=0)
 
     @model_validator(mode="after")
     def _one_batch_size(self) -> Self:

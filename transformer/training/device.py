@@ -1,12 +1,12 @@
 """Where training runs: device, precision, threads, memory allocation."""
 
 import os
-import sys
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
 from transformer.allocator import keep_freed_memory
+from transformer.machine import count_cores, memory_bytes
 
 # The most that glibc's allocator can be told to keep.
 _KEPT_BYTES = 2**31 - 1
@@ -31,6 +31,14 @@ def choose_device(name: str, section: str = "train") -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device("cuda", 0) if name == "cuda" else torch.device(name)
+
+
+def device_memory(device: torch.device, num_processes: int = 1) -> int | None:
+    """What one of so many processes on this machine may use of it, in bytes; None: unknown."""
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory)
+    memory = memory_bytes()
+    return None if memory is None else memory // num_processes
 
 
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
@@ -65,7 +73,7 @@ def tune_process(
     """
     if num_threads is None and num_processes > 1:
         # What OMP_NUM_THREADS says counts for nothing: torchrun sets it to 1.
-        num_threads = max(1, _num_cores() // num_processes)
+        num_threads = max(1, count_cores() // num_processes)
     if num_threads is not None:
         torch.set_num_threads(num_threads)
     torch.set_flush_denormal(True)
@@ -94,10 +102,3 @@ def _repeat_exactly() -> None:
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     # Kernels by rule rather than by what was quickest in a trial.
     inductor.deterministic = True
-
-
-def _num_cores() -> int:
-    """Those that this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -17,7 +17,7 @@ from transformer.training.averaging import WeightAverage
 from transformer.training.batching import Batch
 from transformer.training.compilation import compile_ahead, is_compiled
 from transformer.training.config import TrainConfig
-from transformer.training.device import autocast, choose_device, choose_precision
+from transformer.training.device import autocast, choose_device, choose_precision, device_memory
 from transformer.training.distributed import SINGLE_PROCESS, Ranks
 from transformer.training.forward import Forward, hidden_states, make_loss, score_batch
 from transformer.training.interruption import Resume, TrainingStopped
@@ -30,6 +30,7 @@ from transformer.training.reporting import TrainRow, ValidRow
 from transformer.training.result import TrainResult, final_result
 from transformer.training.schedule import check_warmup, learning_rate
 from transformer.training.sentence_batches import make_plan
+from transformer.training.size import check_memory
 from transformer.training.state import Sums, TrainState, zero_sums
 from transformer.training.validation import validate
 from transformer.training.variants import Variants, use_variants
@@ -85,6 +86,8 @@ class Trainer:
             self.num_steps = min(self.num_steps, config.max_steps)
         check_warmup(config, self.num_steps)
         check_lengths(ids, model_config.max_positions)
+        sizes = ids.meta.source_vocab_size, ids.meta.target_vocab_size
+        check_memory(model_config, *sizes, device_memory(self.device, ranks.local_world_size))
         self.state = self._begin(initialize)
         use_variants(self.state.model, variants, self.precision)
         self._gradients = ranks.gradients(self.state.model)

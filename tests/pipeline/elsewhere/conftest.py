@@ -14,6 +14,7 @@ FILES = (
     "data/raw/manifest.json",
     "data/raw/train.parquet",
     "data/raw/test.parquet",
+    "data/clean/manifest.json",
     "data/clean/test.parquet",
     "data/ids/meta.json",
     "data/ids/train.source.bin",

@@ -10,9 +10,12 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+
+from pipeline.training.launcher import _GRACE_SECONDS, check_devices
 
 ROOT = Path(__file__).parents[3]
 
@@ -277,6 +280,75 @@ def test_ranks_whose_launcher_was_ended_save_and_leave(long, by):
     while any(map(is_running, ranks)):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+# All ranks sleep for long before they have met.
+ASLEEP = """
+import os
+if "RANK" in os.environ:
+    import pathlib, signal, time, transformer.training.distributed as distributed
+    def asleep():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        pathlib.Path(f"asleep{os.environ['RANK']}").touch()
+        time.sleep(300)
+    distributed.connected = asleep
+"""
+
+
+@pytest.mark.slow
+def test_ranks_end_within_seconds_of_a_launcher_that_is_killed(long, tmp_path):
+    """Stuck, deaf to TERM, and without memory to spare."""
+    (tmp_path / "sitecustomize.py").write_text(ASLEEP)
+    shell = f"ulimit -v 16000000; exec {shlex.join(PLAIN)}"
+    process = long.start(["bash", "-c", shell], [tmp_path])
+    while not all((long.folder / f"asleep{rank}").exists() for rank in (0, 1)):
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
+    ranks = ranks_of(process)
+    assert len(ranks) == 2
+    process.kill()
+    process.communicate(timeout=30)  # until the last of them has closed its output
+    deadline = time.monotonic() + 5
+    while any(map(is_running, ranks)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_rank_that_waits_for_nothing_but_term_ends_at_once(long, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(ASLEEP.replace("signal.SIG_IGN", "signal.SIG_DFL"))
+    process = long.start(PLAIN, [tmp_path])
+    while not all((long.folder / f"asleep{rank}").exists() for rank in (0, 1)):
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
+    process.kill()
+    killed_at = time.monotonic()
+    process.communicate(timeout=30)
+    if sys.platform == "linux":
+        assert time.monotonic() - killed_at < _GRACE_SECONDS - 2
+
+
+def test_a_thousand_processes_are_refused_before_any_starts(make_project):
+    project = make_project("thousand", "train.num_processes=2")
+    params = (project.folder / "params.yaml").read_text()
+    thousand = params.replace("num_processes: 2", "num_processes: 1000")
+    (project.folder / "params.yaml").write_text(thousand)
+    process = project.start(["bash", "-c", f"ulimit -v 16000000; exec {shlex.join(PLAIN)}"])
+    printed = finish(process)
+    assert process.returncode == 1
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
+    assert printed.strip() == (
+        f"error: train.num_processes = 1000: this machine has {cores} cores, one for each process "
+        "at most; lower it"
+    )
+
+
+@pytest.mark.parametrize(("num_processes", "is_refused"), [(2, False), (3, True)])
+def test_each_process_has_a_gpu(monkeypatch, num_processes, is_refused):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    refused = pytest.raises(ValueError, match=r"num_processes = 3: this machine has 2 GPUs")
+    with refused if is_refused else nullcontext():
+        check_devices(num_processes, "auto")
 
 
 @pytest.mark.parametrize("command", [PLAIN, pytest.param(TORCHRUN, marks=pytest.mark.slow)])

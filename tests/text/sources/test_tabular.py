@@ -112,6 +112,13 @@ def test_a_damaged_zip_is_told(tmp_path: Path) -> None:
         read(corpus(path))
 
 
+def test_a_zip_with_a_damaged_list_is_told(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "x.zip", fra__txt=TEXT)
+    path.write_bytes(path.read_bytes().replace(b"PK\1\2", b"PK\1\3"))
+    with pytest.raises(ValueError, match=r"x\.zip: a damaged zip \(Bad magic number"):
+        read(corpus(path))
+
+
 def test_a_changed_file_is_refused_by_its_checksum(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
     path.write_text(TEXT)

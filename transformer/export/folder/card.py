@@ -13,11 +13,13 @@ from transformer.search.options import SearchConfig
 from transformer.serving.card import (
     FORMAT,
     Card,
+    DefaultPrecision,
     Graph,
     GraphInterface,
     ModelFacts,
     Provenance,
     PytorchScore,
+    ShortlistSizes,
 )
 
 README = "README.md"
@@ -42,17 +44,17 @@ def make_card(
         interface=GraphInterface(
             opset=OPSET, attention=config.attention, inputs=INPUTS, outputs=OUTPUTS
         ),
-        default_precision=dict(choose_defaults(verdicts)),
+        default_precision=DefaultPrecision(**choose_defaults(verdicts)),
         graphs={
             verdict.parity.precision: _describe_graph(verdict, reference) for verdict in verdicts
         },
-        shortlist=None if config.shortlist is None else config.shortlist.model_dump(),
+        shortlist=None if config.shortlist is None else ShortlistSizes(**dict(config.shortlist)),
         files=dict(files),
         model=ModelFacts(
             num_parameters=model.num_parameters(),
             source_vocab_size=model.source_embedding.tokens.num_embeddings,
             target_vocab_size=model.output_projection.out_features,
-            config=model.config.model_dump(),
+            config=model.config,
         ),
         pytorch=PytorchScore(bleu=round(reference.bleu, 4), signature=reference.bleu_signature),
         num_test_sentences=len(reference.hypotheses),
@@ -84,8 +86,8 @@ def write_readme(card: Card) -> str:
     shortlist = (
         "the whole vocabulary"
         if card.shortlist is None
-        else f"the {card.shortlist['num_frequent']} most frequent tokens and "
-        f"{card.shortlist['num_per_token']} for each source token"
+        else f"the {card.shortlist.num_frequent} most frequent tokens and "
+        f"{card.shortlist.num_per_token} for each source token"
     )
     default = card.default_precision
     patience = "no patience" if search.patience is None else f"patience {search.patience}"
@@ -107,15 +109,15 @@ that a translator needs is in this folder: `python -m pipeline translate --model
 | corpus | {corpus.name} ({corpus.origin}{revision}) |
 | licence of the corpus | {corpus.license} |
 | parameters | {model.num_parameters:,} |
-| layers | {config["num_encoder_layers"]} encoder, {config["num_decoder_layers"]} decoder |
-| width | {config["d_model"]}, feed-forward {config["d_ff"]}, {config["num_heads"]} heads |
+| layers | {config.num_encoder_layers} encoder, {config.num_decoder_layers} decoder |
+| width | {config.d_model}, feed-forward {config.d_ff}, {config.num_heads} heads |
 | vocabulary | {model.source_vocab_size:,} source, {model.target_vocab_size:,} target tokens |
 | normalisation besides Unicode and spaces | {normalization} |
 | longest input | {card.max_source_tokens} tokens, end token included |
 | search | beam {search.beam_size}, length penalty {search.length_penalty}, {patience} |
 | graphs | opset {card.interface.opset}, {card.interface.attention} attention |
 | int8 chooses among | {shortlist} |
-| runs by default | {default["cpu"]} on the CPU, {default["cuda"]} on CUDA |
+| runs by default | {default.cpu} on the CPU, {default.cuda} on CUDA |
 
 ## Scores on {tested}
 

@@ -17,10 +17,10 @@ from transformer.export.verification.parity import (
     translate_by_pytorch,
 )
 from transformer.export.verification.report import write_reports
-from transformer.files import atomic_folder, sha256_file, write_json
+from transformer.files import atomic_folder, sha256_file
 from transformer.model.transformer import Transformer
 from transformer.search.options import SearchConfig
-from transformer.serving.card import CARD, Provenance
+from transformer.serving.card import Provenance, save_card
 from transformer.serving.session import Provider, count_threads, open_session
 from transformer.text.heldout import describe_size
 from transformer.text.word_list import WORDS, write_words
@@ -109,7 +109,7 @@ def export_translator(
         write_words(temporary / WORDS, words)
         files = {path.name: sha256_file(path) for path in sorted(temporary.iterdir())}
         card = make_card(model, provenance, search, config, reference, verdicts, files)
-        write_json(temporary / CARD, card.model_dump())
+        save_card(temporary, card)
         (temporary / README).write_text(write_readme(card), encoding="utf-8")
     return reference, verdicts
 

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 
 from transformer.files import sha256_file
@@ -15,6 +16,7 @@ from transformer.text.corpus import Pair
 from transformer.text.corpus_config import TabularCorpus
 from transformer.text.sources.lines import decode_lines, open_bytes
 from transformer.text.sources.source import Source
+from transformer.urls import hide_secrets
 
 # Some hosts, manythings.org among them, refuse Python's own name for itself.
 _HEADERS = {"User-Agent": "Mozilla/5.0 (compatible; transformer-mt)"}
@@ -35,7 +37,7 @@ def open_tabular(config: TabularCorpus) -> Iterator[Source]:
     with tempfile.TemporaryDirectory(prefix="corpus-") as folder:
         path = Path(folder) / "download"
         _fetch(config.url, path)
-        yield _open(config, path, config.url)
+        yield _open(config, path, hide_secrets(config.url))
 
 
 def read_columns(
@@ -96,8 +98,11 @@ def _read(
 
 
 def _find_member(path: Path, origin: str, member: str | None) -> str:
-    with zipfile.ZipFile(path) as archive:
-        names = [info.filename for info in archive.infolist() if not info.is_dir()]
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [info.filename for info in archive.infolist() if not info.is_dir()]
+    except (zipfile.BadZipFile, NotImplementedError) as error:
+        raise ValueError(f"{origin}: a damaged zip ({error}); get it again") from error
     listed = ", ".join(names) or "nothing"
     if member is not None:
         if member not in names:
@@ -127,12 +132,13 @@ def _fetch(url: str, path: Path) -> None:
         ):
             shutil.copyfileobj(answer, file)
             expected = answer.headers.get("Content-Length")
-    except (urllib.error.URLError, OSError) as error:
+    except (urllib.error.URLError, OSError, HTTPException) as error:
         raise ValueError(
-            f"corpus.url = {url} can't be fetched: {error}. Without a network, fetch the file "
-            "elsewhere, set corpus.path to it and corpus.url to null"
+            f"corpus.url = {hide_secrets(url)} can't be fetched: {error}. Without a network, fetch "
+            "the file elsewhere, set corpus.path to it and corpus.url to null"
         ) from error
     if expected is not None and path.stat().st_size != int(expected):
         raise ValueError(
-            f"corpus.url = {url}: {path.stat().st_size} of {expected} bytes arrived; try again"
+            f"corpus.url = {hide_secrets(url)}: {path.stat().st_size} of {expected} bytes arrived; "
+            "try again"
         )
