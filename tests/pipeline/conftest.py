@@ -199,6 +199,7 @@ def make_pretrain() -> Callable[..., str]:
             "seed": 1,
         }
         section["text"] = {"source": None, "target": None}
+        train = {"initial_embeddings": "random"} | train
         section["train"] = load_recipe("phrasebook")["train"] | train
         return f"pretrain={json.dumps(section)}"
 
