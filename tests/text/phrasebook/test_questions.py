@@ -25,7 +25,8 @@ ENGLISH = {
     "quel": "(which|how old)",
     "quelle": "which",
 }
-INVERTED = r"(?<!rendez)-(je|tu|il|elle|on|nous|vous|ils|elles)\b"
+# rendez-vous is a noun, but in "lui rendez-vous visite".
+INVERTED = r"((?<!rendez)-(je|tu|il|elle|on|nous|vous|ils|elles)|(lui|leur|me|nous) rendez-vous)\b"
 FORMS = {
     "est-ce que": r"est-ce qu",
     "inversion": INVERTED,

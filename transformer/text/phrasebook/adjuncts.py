@@ -13,22 +13,16 @@ from transformer.text.phrasebook.words import Phrase
 
 _PLACES = ("home", "kitchen", "out", "town", "work", "trip")
 # How adjuncts follow each other.
-_ORDER = ("manner", "means", "company", "place", "purpose", "duration", "time")
+_ORDER = ("manner", "means", "company", "place", "purpose", "duration", "time", "cause")
 _MANNERS = ("fast", "well", "much", "carefully")
 _KINDS = (
-    "time",
-    "time",
-    "time",
-    "place",
-    "place",
-    "company",
-    "manner",
-    "duration",
-    "means",
-    "purpose",
+    *("time", "time", "time", "place", "place", "company", "manner", "duration"),
+    *("means", "purpose", "cause"),
 )
 # Of these a clause has one.
 _WHEN = ("time", "duration")
+# How often since when, in place of for how long: depuis hier, depuis deux jours.
+_SINCE_WHEN, _ALL_DAY = 0.35, 0.25
 _NUM_ADJUNCTS = Weighted({0: 40, 1: 44, 2: 16}.items())
 
 
@@ -95,7 +89,7 @@ class Adjuncts:
         tags, tense, aspect = clause.use.tags, clause.tense, clause.use.aspect
         modal = clause.modal
         daily, big = "daily" in tags, "big" in tags
-        if clause.perfect or clause.negation in ("jamais",):
+        if clause.perfect or clause.negation == "jamais":
             return ()
         if modal is not None:
             when = next((tag for tag in modal.tags if tag in ("future", "past", "habit")), "")
@@ -108,12 +102,13 @@ class Adjuncts:
         if tense == "pc":
             if big:
                 return ("past_long", "year", "season")
-            return ("past", "past_clock", "clock", "weekday", "past", "past_week") if daily else ()
-        if tense == "fut":
+            past = ("past", "past_clock", "clock", "weekday", "past", "past_week", "around")
+            return past if daily else ()
+        if tense in ("fut", "cond"):
             if big:
                 return ("future_long", "season")
             return (
-                ("future", "future_clock", "clock", "date", "weekday", "future_week")
+                ("future", "future_clock", "clock", "date", "weekday", "future_week", "around")
                 if daily
                 else ()
             )
@@ -128,7 +123,7 @@ class Adjuncts:
                 found += ("future", "future_clock") if daily and not clause.negation else ()
                 if daily and "habit" in tags and not clause.complements:
                     found += ("early", "usual clock")
-            if "habit" in tags:
+            if "habit" in tags and clause.negation != "plus":
                 found += ("habit", "habit", "season")
             if aspect == "state" and daily:
                 found += ("now",)
@@ -204,10 +199,19 @@ class Adjuncts:
             return None
         if clause.tense == "pres" and clause.modal is None:
             name = "long_span" if clause.use.aspect == "state" or "big" in tags else "short_span"
-            span = pick(rng, self._lexicon.phrases[name])
             clause.since = True
+            if rng.random() < _SINCE_WHEN:
+                long = name == "long_span"
+                when = self._phrase(rng, "duration", "since_long" if long else "since")
+                if long and rng.random() < 0.3:
+                    year = 1950 + int(rng.random() * 75)
+                    return replace(when, fr=f"depuis {year}", en=f"since {year}", name="since")
+                return replace(when, name="since")
+            span = pick(rng, self._lexicon.phrases[name])
             return Part("duration", f"depuis {span.fr['']}", f"for {span.en['']}", name="since")
         if clause.tense in ("pc", "fut") or (clause.modal and "future" in clause.modal.tags):
+            if "big" not in tags and rng.random() < _ALL_DAY:
+                return self._phrase(rng, "duration", "all_day")
             name = "long_span" if "big" in tags else "span"
             span = pick(rng, self._lexicon.phrases[name])
             return Part("duration", f"pendant {span.fr['']}", f"for {span.en['']}", name="for")
@@ -218,6 +222,14 @@ class Adjuncts:
             return None
         far = any(part.name == "far" for part in clause.complements)
         return self._phrase(rng, "means", "by_far" if far else "by_near")
+
+    def _adjunct_cause(self, rng: Random, clause: Clause) -> Part | None:
+        late = clause.use.tags.isdisjoint(("goes", "unwilled")) and not clause.negation
+        if late or clause.use.aspect != "event" or "person" not in clause.subject.classes:
+            return None
+        if clause.negation and rng.random() < 0.7:
+            return None
+        return self._phrase(rng, "cause", "reason")
 
     def _adjunct_purpose(self, rng: Random, clause: Clause) -> Part | None:
         if "goes" not in clause.use.tags or "person" not in clause.subject.classes:

@@ -109,8 +109,8 @@ class Clauses:
         use = self._use(rng, self._reasons)
         who = self._subject(rng, use, questioned=False) if "weather" in use.tags else subject
         clause = Clause(who, use, tense)
-        clause.negation = "pas" if rng.random() < 0.12 else ""
         if use.objects:
+            clause.negation = "pas" if rng.random() < 0.12 else ""
             adjective = self._phrases.balance.pick(rng, self._moods)
             form = adjective.agree(who.gender, who.plural)
             clause.complements.append(Part("adjective", form, adjective.en, words=(adjective.key,)))
@@ -178,7 +178,8 @@ class Clauses:
     def _mid_adverb(self, rng: Random, clause: Clause) -> None:
         """souvent, déjà: after the verb in French, before it in English."""
         chance = rng.random()
-        very = clause.use.tail in _VERY and clause.tense in ("pres", "imp") and not clause.modal
+        very = clause.use.tail in _VERY and clause.use.verb.infinitive == "avoir"
+        very = very and clause.tense in ("pres", "imp") and not clause.modal
         if very and chance < 0.25:
             clause.adverb = pick(rng, self._lexicon.phrases["degree"])
             return

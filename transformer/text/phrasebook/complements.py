@@ -170,7 +170,7 @@ class Complements:
 
     def _place(self, rng: Random, choice: ObjectChoice) -> Phrase:
         name = pick(rng, choice.classes) if choice.classes else "public_place"
-        if name == "city" and rng.random() < 0.15:
+        if name == "city" and rng.random() < 0.25:
             return made_up_city(rng, self._lexicon.french_words)
         return pick(rng, self._lexicon.phrases[name])
 

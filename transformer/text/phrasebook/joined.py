@@ -27,6 +27,7 @@ _JOINTS = (
     (" parce que", " because", "because"),
     (", donc", ", so", "so"),
     ("rain", "", "rain"),
+    ("wish", "", "wish"),
     (" quand", " when", "when"),
     ("pour", "to", "inf"),
     ("pour", "to", "inf"),
@@ -44,7 +45,7 @@ class Joined:
     def two_clauses(self, rng: Random) -> Said | None:
         """Two clauses joined by a word, or an infinitive with its purpose."""
         fr_word, en_word, way = pick(rng, _JOINTS)
-        if way in ("childhood", "rain"):
+        if way in ("childhood", "rain", "wish"):
             return self._begun(rng, way)
         tense = "pc" if way == "when" else ""
         clauses = self._speaker.clauses
@@ -95,7 +96,17 @@ class Joined:
 
     def _begun(self, rng: Random, way: str) -> Said | None:
         """`Quand j'étais petit, j'avais un chien.`, `S'il pleut, nous resterons ici.`"""
-        if way == "rain":
+        if way == "wish":
+            key = pick(rng, ("je", "je", "tu", "il", "elle"))
+            subject = self._speaker.phrases.pronoun(rng, key)
+            clause = self._speaker.clauses.draw(rng, subject=subject, tense="cond")
+            phrase = pick(rng, self._speaker.lexicon.phrases[f"if_wish_{key}"])
+            if clause is None or clause.negation or not _is_action(clause):
+                return None
+            if not self._speaker.phrases.may_say(phrase.fr[""]):
+                return None
+            fr, en = phrase.fr[""], phrase.en[""]
+        elif way == "rain":
             clause = self._speaker.clauses.draw(rng, tense="fut")
             phrase = pick(rng, self._speaker.lexicon.phrases["if_weather"])
             if clause is None or not _is_action(clause):

@@ -51,7 +51,7 @@ class Questions:
 
     def asked(self, rng: Random, clause: Clause) -> Asked | None:
         """One of the questions that the clause answers."""
-        if clause.subject.kind in ("everyone", "nobody"):
+        if clause.subject.kind in ("everyone", "nobody") or not clause.subject.definite:
             return None
         why = clause.negation in ("", "pas") and "weather" not in clause.use.tags
         why = why and not (clause.use.aspect == "state" and clause.tense == "fut")
@@ -83,7 +83,7 @@ class Questions:
         if phrase is None or not phrase.fr_bare or not phrase.kind.startswith("noun"):
             return asked
         rest = agreeing(asked.rest, phrase)
-        if phrase.plural and rng.random() < 0.5:
+        if phrase.plural and asked.rest.use.aspect == "event" and rng.random() < 0.5:
             return Asked(f"combien de {phrase.fr_bare}", f"how many {phrase.en_bare}", rest)
         quel = "quel" + "le" * (phrase.gender == "f") + "s" * phrase.plural
         return Asked(f"{quel} {phrase.fr_bare}", f"which {phrase.en_bare}", rest)

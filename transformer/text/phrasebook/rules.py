@@ -187,7 +187,7 @@ class _Slots:
         phrases = self._lexicon.phrases[kind]
 
         def phrase(rng: Random) -> Drawn:
-            if kind == "city" and rng.random() < 0.2:
+            if kind == "city" and rng.random() < 0.3:
                 drawn = made_up_city(rng, self._lexicon.french_words)
             else:
                 drawn = pick(rng, phrases)
