@@ -55,23 +55,30 @@ def test_all_stages_of_a_model_share_one_mlflow_run(trained):
     assert len({run.data.tags["model_hash"] for run in of_models}) == 1
     newest = of_models[0]
     (child,) = (r for r in runs if r.data.tags.get("mlflow.parentRunId") == newest.info.run_id)
-    assert child.info.run_name == "beam_size 2, length_penalty 1.0"
+    bleu = json.loads(trained.read("reports/evaluate.json"))["bleu"]
+    assert child.info.run_name.startswith(f"{bleu:.2f} phrasebook, num_pairs 1500, ")
+    assert child.info.run_name.endswith(", beam 2")
+    assert child.data.tags["kind"] == "evaluation"
     assert newest.info.status == "FINISHED"
     assert newest.data.params["train.max_epochs"] == "6"
     assert len(newest.data.tags["git_commit"]) == 40
     assert newest.info.run_name.startswith("phrasebook, num_pairs 1500, ")
     lock = trained.read("dvc.lock")
-    digests = {one.dataset.name: one.dataset.digest for one in newest.inputs.dataset_inputs}
+    inputs = [*newest.inputs.dataset_inputs, *child.inputs.dataset_inputs]
+    digests = {one.dataset.name: one.dataset.digest for one in inputs}
     assert digests.keys() == {"phrasebook", "phrasebook ids", "phrasebook test"}
     for out, name in (("data/raw", "phrasebook"), ("data/ids", "phrasebook ids")):
         assert re.search(rf"path: {out}\n +hash: md5\n +md5: {digests[name]}\n", lock)
-    bleu = json.loads(trained.read("reports/evaluate.json"))["bleu"]
-    assert newest.data.metrics["test.bleu"] == bleu
+    assert child.data.metrics["bleu"] == round(bleu, 2)
+    assert {"float32_bleu", "int8_bleu"} <= child.data.metrics.keys()
     assert {"train_loss", "valid_loss"} <= newest.data.metrics.keys()
     history = client.get_metric_history(newest.info.run_id, "valid_loss")
     assert len(history) == 6
-    folders = {file.path for file in client.list_artifacts(newest.info.run_id)}
-    assert folders >= {"attention", "curves", "data", "evaluate", "export"}
+    of_model, of_child = (
+        {file.path for file in client.list_artifacts(run.info.run_id)} for run in (newest, child)
+    )
+    assert of_model >= {"curves", "data"}
+    assert of_child >= {"attention", "evaluate", "export"}
     (version,) = client.search_model_versions()  # forced again, the same translator came out
     assert version.name == "translator"
 
@@ -94,13 +101,13 @@ def test_an_experiment_in_a_copy_is_tracked_in_the_main_checkout(trained):
     newest = next(
         run
         for run in client.search_runs([experiment.experiment_id])
-        if "model_hash" in run.data.tags
+        if run.data.tags.get("kind") == "evaluation"
     )
     assert float(newest.data.params["train.learning_rate"]) == 1e-5
     assert newest.data.tags["dvc_exp_name"]
     assert len(newest.data.tags["dvc_exp_baseline_rev"]) == 40
     assert newest.data.tags["git_dirty"] == "false"
-    assert {"test.bleu", "export.onnx_bleu", "export.int8_bleu"} <= newest.data.metrics.keys()
+    assert {"bleu", "float32_bleu", "int8_bleu"} <= newest.data.metrics.keys()
     assert "learning_rate: 0.004" in trained.read("params.yaml")
 
 
