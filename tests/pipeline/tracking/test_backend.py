@@ -42,7 +42,5 @@ def test_an_experiment_that_another_clone_has_just_made_is_taken(place, monkeypa
     made = open_experiment(client, artifacts, "toy")
     look_up = client.get_experiment_by_name
     answers = iter([None])  # as before the other one made it
-    monkeypatch.setattr(
-        client, "get_experiment_by_name", lambda name: next(answers, look_up(name))
-    )
+    monkeypatch.setattr(client, "get_experiment_by_name", lambda name: next(answers, look_up(name)))
     assert open_experiment(client, artifacts, "toy") == made
