@@ -45,7 +45,8 @@ def _find_commit(config: HubCorpus) -> str | None:
     from huggingface_hub import HfApi
 
     try:
-        return HfApi().dataset_info(config.dataset, revision=config.revision, timeout=30).sha
+        info = HfApi().dataset_info(config.dataset, revision=config.revision, timeout=30)
+        return None if info.sha is None else str(info.sha)
     except Exception:  # without a network `datasets` may have it, or says what is wrong
         return config.revision
 
