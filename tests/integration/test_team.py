@@ -56,7 +56,7 @@ def running(
             command, stdout=file, stderr=subprocess.STDOUT, start_new_session=True, **options
         )
     try:
-        deadline = time.monotonic() + 180
+        deadline = time.monotonic() + 400  # some 20 on a machine that does nothing else
         while not is_up():
             assert server.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
