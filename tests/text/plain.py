@@ -1,13 +1,19 @@
 """The text stages as plain loops, which the shards are held against."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
+
+import pytest
 
 from transformer.files import atomic_folder
+from transformer.text import vocabulary
 from transformer.text.augment import KINDS, Augmenter
+from transformer.text.casing import mark_case
 from transformer.text.clean_config import CleanConfig
 from transformer.text.cleaning import (
     REJECTS,
@@ -81,6 +87,19 @@ def clean_plainly(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
         valid=held_out["valid"],
         test=held_out["test"],
     )
+
+
+def fit_plainly(spec: Any, texts: Iterable[str]) -> str:
+    """The `tokenizer.json` that the library fits where it is given the texts themselves."""
+    marked = getattr(spec, "mark_case", False)
+    texts = [mark_case(text) if marked else text for text in texts]
+
+    def train(fast: Any, trainer: Any, *_: Any, **__: Any) -> None:
+        fast.train_from_iterator(texts, trainer)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vocabulary, "_train", train)
+        return vocabulary.fit_tokenizer(spec, []).json
 
 
 class Sample:

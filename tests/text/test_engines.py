@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 
 from tests.compute.workers import KILLED, clean_and_die_once
-from tests.text.plain import clean_plainly
+from tests.text.plain import clean_plainly, fit_plainly
 from tests.text.test_cleaning import config
 from transformer.text import cleaning, corpus, shards
 from transformer.text.clean_config import AugmentConfig
-from transformer.text.corpus import Pair, part_path, write_pairs
+from transformer.text.corpus import Pair, part_path, read_pairs, read_side, write_pairs
+from transformer.text.ids import write_ids
+from transformer.text.tokenizing import write_corpus_ids
+from transformer.text.vocab_config import BpeSpec, VocabConfig, WordSpec
+from transformer.text.vocabulary import fit_pair
 
 WORDS = [
     "été",
@@ -28,6 +32,11 @@ WORDS = [
 ]
 NOISE = AugmentConfig(
     lose_accents=0.3, typo=0.3, lose_final_mark=0.2, lowercase=0.1, uppercase=0.1, title_case=0.1
+)
+VOCAB = VocabConfig(
+    joint=None,
+    source=BpeSpec(kind="bpe", size=290, min_frequency=1, mark_case=True),
+    target=WordSpec(kind="word", boundary="sign", size=99, min_frequency=1),
 )
 SETTINGS: dict[str, dict[str, Any]] = {
     "no duplicates": {"num_reject_samples": 3},
@@ -74,6 +83,20 @@ def test_shards_are_cleaned_as_by_a_plain_loop(
     assert bool(report.rejected["duplicate"]) == settings.drop_duplicates
 
 
+def test_shards_are_counted_and_tokenized_as_by_a_plain_loop(raw: Path, tmp_path: Path) -> None:
+    cleaning.clean_corpus(config(), raw, tmp_path / "clean")
+    clean = [part_path(tmp_path / "clean", part) for part in ("train", "valid")]
+    tokenizers = fit_pair(VOCAB, clean[0])
+    assert tokenizers.source.json == fit_plainly(VOCAB.source, read_side(clean[0], "source"))
+    assert tokenizers.target.json == fit_plainly(VOCAB.target, read_side(clean[0], "target"))
+    for name in ("plain", "ids"):
+        (tmp_path / name).mkdir()
+    plain = write_ids(tmp_path / "plain", *map(read_pairs, clean), tokenizers, 9)
+    assert write_corpus_ids(tmp_path / "clean", tmp_path / "ids", tokenizers, 9) == plain
+    assert contents(tmp_path / "ids") == contents(tmp_path / "plain")
+    assert 0 < plain.counts["train"].dropped_too_long < plain.counts["train"].pairs
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "workers"), [("processes", 2), ("processes", 4), ("ray", 2)])
 def test_any_engine_gives_the_same_bytes_where_a_worker_is_killed(
@@ -91,6 +114,14 @@ def test_any_engine_gives_the_same_bytes_where_a_worker_is_killed(
     cleaning.clean_corpus(settings, raw, tmp_path / "clean")
     assert (tmp_path / "killed").exists()
     assert contents(tmp_path / "clean") == contents(tmp_path / "plain")
+    clean = [part_path(tmp_path / "clean", part) for part in ("train", "valid")]
+    tokenizers = fit_pair(VOCAB, clean[0])
+    assert tokenizers.source.json == fit_plainly(VOCAB.source, read_side(clean[0], "source"))
+    for name in ("plain-ids", "ids"):
+        (tmp_path / name).mkdir()
+    write_ids(tmp_path / "plain-ids", *map(read_pairs, clean), tokenizers, 9)
+    write_corpus_ids(tmp_path / "clean", tmp_path / "ids", tokenizers, 9)
+    assert contents(tmp_path / "ids") == contents(tmp_path / "plain-ids")
 
 
 def test_a_missing_value_is_told_by_its_line(raw: Path, tmp_path: Path) -> None:
