@@ -15,3 +15,5 @@ def download() -> None:
     manifest = collect(config, RAW)
     for part, count in manifest.counts.items():
         typer.echo(f"{part}: {count} pairs, {manifest.num_empty[part]} with an empty side")
+    if manifest.num_left_out:
+        typer.echo(f"left out: {manifest.num_left_out} training pairs with a held-out sentence")

@@ -10,45 +10,29 @@ from pathlib import Path
 
 import pytest
 
-from tests.compute.workers import KILLED, die, die_once, double, refuse
+from tests.compute.workers import die, die_once, double, refuse
 from transformer.compute.shards import map_shards
 
 NUMBERS = list(range(12))
-ENGINES = ["processes", pytest.param("ray", marks=pytest.mark.slow)]
 
 
-@pytest.fixture
-def choose(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+@pytest.fixture(autouse=True)
+def two_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPUTE_WORKERS", "2")
-    monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
-    # Ray's workers find the tests by it.
-    monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))
-    return monkeypatch
 
 
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest, choose: pytest.MonkeyPatch) -> str:
-    if request.param == "ray":
-        pytest.importorskip("ray", reason="the extra `cluster` is not installed")
-    choose.setenv("COMPUTE_ENGINE", request.param)
-    return str(request.param)
-
-
-def test_results_are_those_of_a_loop_in_its_order(engine: str) -> None:
+def test_results_are_those_of_a_loop_in_its_order() -> None:
     assert list(map_shards(double, NUMBERS)) == list(map(double, NUMBERS))
     assert list(map_shards(double, [])) == []
 
 
-def test_a_killed_worker_costs_no_result(
-    engine: str, choose: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    choose.setenv(KILLED, str(tmp_path / "killed"))
-    function = partial(die_once, double)
+def test_a_killed_worker_costs_no_result(tmp_path: Path) -> None:
+    function = partial(die_once, tmp_path / "killed", double)
     assert list(map_shards(function, NUMBERS)) == list(map(double, NUMBERS))
     assert (tmp_path / "killed").exists()
 
 
-def test_an_error_names_the_shard(engine: str) -> None:
+def test_an_error_names_the_shard() -> None:
     with pytest.raises(ValueError, match=r"^3: line 7: no source$"):
         list(map_shards(partial(refuse, ValueError), NUMBERS))
     with pytest.raises(OSError, match="line 7") as caught:
@@ -56,15 +40,15 @@ def test_an_error_names_the_shard(engine: str) -> None:
     assert caught.value.__notes__ == ["in shard 3"]
 
 
-def test_a_shard_that_kills_its_workers_is_given_up(engine: str) -> None:
+def test_a_shard_that_kills_its_workers_is_given_up() -> None:
     results: list[int] = []
     with pytest.raises(ValueError, match=r"^3: .*killed 3 times .*COMPUTE_WORKERS lower"):
         results.extend(map_shards(die, NUMBERS))
     assert results == [0, 1, 2]
 
 
-def test_one_worker_is_this_process(choose: pytest.MonkeyPatch) -> None:
-    choose.setenv("COMPUTE_WORKERS", "1")
+def test_one_worker_is_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPUTE_WORKERS", "1")
     assert set(map_shards(_own_pid, NUMBERS)) == {os.getpid()}
 
 
@@ -81,16 +65,16 @@ def _own_pid(_: int) -> int:
     ],
 )
 def test_a_wrong_variable_is_told(
-    choose: pytest.MonkeyPatch, name: str, value: str, message: str
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
 ) -> None:
-    choose.setenv(name, value)
+    monkeypatch.setenv(name, value)
     with pytest.raises(ValueError, match=f"{name} = {message}"):
         list(map_shards(double, NUMBERS))
 
 
-def test_without_ray_the_extra_is_told(choose: pytest.MonkeyPatch) -> None:
-    choose.setenv("COMPUTE_ENGINE", "ray")
-    choose.setitem(sys.modules, "ray", None)
+def test_without_ray_the_extra_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPUTE_ENGINE", "ray")
+    monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ValueError, match=r"needs the extra `cluster`: pip install"):
         list(map_shards(double, NUMBERS))
 

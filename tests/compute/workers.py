@@ -8,12 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-KILLED = "TEST_KILLED"
-
 
 def double(number: int) -> int:
     """Late ones first, so that the order of the results is none of the workers' doing."""
     time.sleep(0.05 * (number % 3 == 0))
+    return 2 * number
+
+
+def double_slowly(number: int) -> int:
+    """Leaves the time to end the node that works on it."""
+    time.sleep(1)
     return 2 * number
 
 
@@ -31,20 +35,19 @@ def die(number: int) -> int:
     return number
 
 
-def die_once(function: Callable[[Any], Any], shard: Any) -> Any:
+def die_once(marker: Path, function: Callable[[Any], Any], shard: Any) -> Any:
     """Kills the worker the first time that any shard is worked on."""
-    marker = Path(os.environ[KILLED])
     if not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return function(shard)
 
 
-def clean_and_die_once(config: Any, filters: Any, shard: Any) -> Any:
+def clean_and_die_once(marker: Path, config: Any, filters: Any, shard: Any) -> Any:
     """`clean_shard`, after a worker was killed."""
     from transformer.text.cleaning import clean_shard
 
-    return die_once(partial(clean_shard, config, filters), shard)
+    return die_once(marker, partial(clean_shard, config, filters), shard)
 
 
 def dawdle(folder: Path, number: int) -> int:

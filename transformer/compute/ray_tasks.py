@@ -51,7 +51,7 @@ def map_on_ray(
 def _connect(ray: Any) -> None:
     try:
         ray.init(include_dashboard=False, logging_level="ERROR")
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # it raises bare Exception
         raise ValueError(
             f"Ray's cluster (RAY_ADDRESS = {os.environ.get('RAY_ADDRESS')}) can't be used: {error}"
         ) from error
