@@ -109,9 +109,9 @@ def _write(source: Source, split: SplitConfig | None, writers: dict[str, Any]) -
     destinations = [writers["train"], *(writers[part] for part in missing)]
     assert TRAIN == 0
     num_left_out = 0
-    for pair, part in zip(read(), assigned, strict=True):
-        if part == LEFT_OUT:
+    for pair, number in zip(read(), assigned, strict=True):
+        if number == LEFT_OUT:
             num_left_out += 1
         else:
-            destinations[part].write(pair)
+            destinations[number].write(pair)
     return num_left_out
