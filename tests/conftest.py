@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,28 @@ MODEL = {
     "embedding_dropout": None,
     "initial_weights": "xavier",
 }
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    """A Ray cluster of two nodes on this machine, connected to; tests may end and add nodes."""
+    pytest.importorskip("ray", reason="the extra `cluster` is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "PYTHONPATH": str(Path.cwd()),  # its workers import the tests' functions
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_raylet_start_wait_time_s": "300",
+        }.items():
+            patch.setenv(name, value)
+        import ray
+        from ray.cluster_utils import Cluster
+
+        nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+        nodes.add_node(num_cpus=1)
+        ray.init(address=nodes.address, logging_level="ERROR")
+        yield nodes
+        ray.shutdown()
+        nodes.shutdown()
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,8 @@ STAGES = list(DVC["stages"])
 # Who may import whom, besides itself and SHARED in transformer/.
 ALLOWED = {
     "model": {"text"},
-    "text": set(),
+    "compute": set(),
+    "text": {"compute"},
     "search": {"model", "text"},
     "evaluation": {"model", "search", "text"},
     "serving": {"text"},

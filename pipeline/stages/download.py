@@ -18,3 +18,5 @@ def download() -> None:
         typer.echo(f"{part}: {count} pairs, {manifest.num_empty[part]} with an empty side")
     for doubt in find_doubts(config, manifest):
         typer.secho(f"warning: {doubt}", err=True, fg=typer.colors.YELLOW)
+    if manifest.num_left_out:
+        typer.echo(f"left out: {manifest.num_left_out} training pairs with a held-out sentence")
