@@ -56,7 +56,7 @@ import sys
 from pathlib import Path
 from tools import mutation
 mutation.ROOT, mutation.SUBJECTS, mutation._PRELOADED = Path.cwd(), ("small",), ()
-mutation._CPU_SECONDS = 1
+mutation._CPU_SECONDS = 3
 mutation.main(num_mutants=int(sys.argv[1]), seed=3)
 """
 
@@ -92,6 +92,7 @@ def run(project, num_mutants):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_what_tests_notice_is_told_from_what_they_do_not(project):
     run(project, 2)
     printed = run(project, 99)
