@@ -30,6 +30,25 @@ MODEL = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the files with slow tests first, whole pipelines before all others."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: ("integration" not in item.path.parts, item.path not in slow))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hands out files, but the tests of the export as one: they share graphs that take long."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return "tests/export" if file.startswith("tests/export/") else file
+
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
     """A Ray cluster of two nodes on this machine, connected to; tests may end and add nodes."""
