@@ -25,6 +25,7 @@ MODEL = {
     "activation": "relu",
     "scale_embeddings": True,
     "tie_embeddings": "none",
+    "output_bias": True,
     "embedding_dropout": None,
     "initial_weights": "xavier",
 }

@@ -27,6 +27,7 @@ CONFIG = {
     "activation": "relu",
     "scale_embeddings": True,
     "tie_embeddings": "none",
+    "output_bias": True,
     "embedding_dropout": None,
     "initial_weights": "xavier",
 }
