@@ -153,7 +153,7 @@ def make_translator(tmp_path: Path) -> Callable[..., Path]:
         }
         left_out = {"file": None, "passed": False, "problems": ["BLEU is 1.00 less"]}
         card: dict[str, Any] = {
-            "format": 6,
+            "format": 7,
             "source_language": "fr",
             "target_language": "en",
             "special_ids": {"source": ids, "target": ids},

@@ -90,8 +90,8 @@ def project(tmp_path, monkeypatch):
         num_encoder_layers=1, num_decoder_layers=1, d_model=16, num_heads=2, d_ff=16, dropout=0.0,
         attention_dropout=0.0, norm="pre", norm_epsilon=1e-5,
         layer_norm_variant="standard", position_encoding="sinusoidal",
-        max_positions=40, activation="relu", scale_embeddings=True, tie_embeddings="none", output_bias=True,
-        embedding_dropout=None, initial_weights="xavier",
+        max_positions=40, activation="relu", scale_embeddings=True, tie_embeddings="none",
+        output_bias=True, embedding_dropout=None, initial_weights="xavier",
     )  # fmt: skip
     sizes = tokenizers.source.size, tokenizers.target.size
     info = CheckpointInfo(

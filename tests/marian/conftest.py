@@ -62,7 +62,9 @@ def write_vocabularies(folder, separate=False):
     for side in ("source", "target"):
         model = sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{side}.spm"))
         pieces[side] = [model.id_to_piece(id) for id in range(3, model.get_piece_size() - 20)]
-    sides = [pieces["source"], pieces["target"]] if separate else [sum(pieces.values(), [])]
+    sides = (
+        [pieces["source"], pieces["target"]] if separate else [pieces["source"] + pieces["target"]]
+    )
     for name, own in zip(("vocab.json", "target_vocab.json"), sides, strict=False):
         tokens = list(dict.fromkeys(["</s>", "<unk>", *own, "<pad>"]))
         (folder / name).write_text(json.dumps({piece: id for id, piece in enumerate(tokens)}))

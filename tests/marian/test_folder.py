@@ -6,17 +6,17 @@ import shutil
 
 import pytest
 import torch
-from tests.marian.conftest import make_sentences
 
+from tests.marian.conftest import make_sentences
 from transformer.marian.folder import read_folder, write_folder
 from transformer.search.corpus import decode_corpus
 from transformer.search.options import SearchConfig
 
 SHAPES = {
-    "shared": {},
+    "shared": {"wave": -5.5, "seed": 2},
     "separate": {"share_encoder_decoder_embeddings": False},
     "untied": {"share_encoder_decoder_embeddings": False, "tie_word_embeddings": False},
-    "relu": {"activation_function": "relu", "encoder_layers": 1},
+    "relu": {"activation_function": "relu", "encoder_layers": 1, "wave": -8.0},
 }
 LENGTH = 24
 

@@ -4,8 +4,8 @@ import unicodedata
 
 import pytest
 import sentencepiece
-from tests.marian.conftest import make_sentences, train_spm
 
+from tests.marian.conftest import make_sentences, train_spm
 from transformer.marian.sentencepiece import read_model, to_tokenizer, write_model
 from transformer.text.normalize import normalize
 

@@ -67,7 +67,7 @@ def read_config(folder: Path) -> MarianConfig:
     if activation not in _ACTIVATIONS:
         problems.append(f"activation_function = {activation!r}: read are {', '.join(_ACTIVATIONS)}")
     whole = ("vocab_size", "pad_token_id", "eos_token_id", "decoder_start_token_id")
-    sizes = {key: values.get(key) for key in whole}
+    sizes: dict[str, Any] = {key: values.get(key) for key in whole}
     sizes["decoder_vocab_size"] = values.get("decoder_vocab_size") or values.get("vocab_size")
     for key, value in sizes.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:

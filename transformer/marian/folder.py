@@ -16,7 +16,6 @@ from transformer.model.checkpoint import CheckpointInfo
 from transformer.model.transformer import Transformer
 from transformer.model.weights import set_weights
 from transformer.search.options import SearchConfig
-from transformer.text.casing import is_marked
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 
 SPM = {"source": "source.spm", "target": "target.spm"}
@@ -40,6 +39,34 @@ class MarianModel(NamedTuple):
     search: dict[str, Any]  # values of the section `search`
     languages: dict[str, str]  # by side, where the folder says
     license: str | None  # where its README says
+
+
+def find_folder(model: str, revision: str | None) -> Path:
+    """A folder as it is, else what the Hugging Face Hub has under that id, in its cache here.
+
+    Raises:
+        ValueError: there is neither, or the Hub can't be reached.
+    """
+    folder = Path(model)
+    if folder.is_dir():
+        if revision is not None:
+            raise ValueError(f"revision {revision!r} goes with a Hub id, but {model} is a folder")
+        return folder
+    if folder.exists() or not re.fullmatch(r"[\w.-]+/[\w.-]+", model) or model.startswith("."):
+        raise ValueError(f"{model}: no such folder, nor an id as the Hub has: OWNER/NAME")
+    if revision is None:
+        raise ValueError(
+            f"{model} is an id on the Hub: name the --revision, best a commit, so that it stays "
+            "the same model"
+        )
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(model, revision=revision, allow_patterns=list(FILES)))
+    except Exception as error:  # its own, those of HTTP and of the system
+        raise ValueError(
+            f"{model} at revision {revision!r} can't be fetched from the Hugging Face Hub: {error}"
+        ) from error
 
 
 def read_folder(folder: Path) -> MarianModel:
@@ -129,7 +156,7 @@ def write_folder(
         write_json(temporary / GENERATION, _describe_search(model, tokenizers, search))
         save_file(to_marian(model), temporary / SAFETENSORS, metadata={"format": "pt"})
         (temporary / SAFETENSORS).chmod(0o644)  # safetensors lets nobody else read it
-        about = {f"{side}_lang": language for side, language in languages.items()}
+        about: dict[str, Any] = {f"{side}_lang": language for side, language in languages.items()}
         if has_pieces:
             separate = not config["share_encoder_decoder_embeddings"]
             for side, name in SPM.items():

@@ -27,8 +27,8 @@ class ModelConfig(Section):
     # What a layer norm divides by. standard: the root of the biased variance + epsilon (Ba et al.
     # 2016, arXiv:1607.06450). unbiased: the standard deviation by D - 1, + epsilon outside.
     layer_norm_variant: Literal["standard", "unbiased"]
-    # sinusoidal, sinusoidal_halves, learned: added to embeddings; sines and cosines take turns (2017,
-    # section 3.5), or all sines stand before all cosines (Marian). rotary: queries and keys of
+    # sinusoidal, learned: added to embeddings. sinusoidal_halves: all sines before all cosines, as
+    # Marian has them, where they take turns else (2017, section 3.5). rotary: queries and keys of
     # self-attention turn with their place (Su et al. 2021, arXiv:2104.09864).
     position_encoding: Literal["sinusoidal", "sinusoidal_halves", "learned", "rotary", "none"]
     # The longest sequence, in tokens with its end token, that either side can hold.

@@ -4,6 +4,7 @@ Shapes: B batch, S source length, T target length, W beams, P = T * W positions 
 D d_model, H heads, E = D / H.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from torch import Tensor, nn
@@ -15,7 +16,11 @@ from transformer.model.dropout import Dropout
 from transformer.model.norm import DeviationNorm
 from transformer.model.positions import Rotation
 
-ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "swish": F.silu,
+}
 
 
 class FeedForward(nn.Module):
