@@ -1,5 +1,6 @@
 """`import`: a MarianMT model as this project's own."""
 
+import json
 import re
 from pathlib import Path
 from typing import Annotated
@@ -49,6 +50,7 @@ def import_model(
     values = {
         **{f"vocab.{side}.name": str(IMPORTED / file) for side, file in files.items()},
         **{f"model.{key}": value for key, value in found.info.model.model_dump().items()},
+        "tokenize.max_tokens": found.info.model.max_positions,
         **{f"search.{key}": value for key, value in found.search.items()},
         **{
             f"corpus.{side}_language": language
@@ -78,6 +80,4 @@ def import_model(
 
 
 def _change(key: str, value: object) -> str:
-    import json
-
     return f"{key}={json.dumps(value)}"
