@@ -56,7 +56,8 @@ ENGINES = {
     "CTranslate2 int8": CTRANSLATE2,
 }
 BATCHES, BEAMS = (1, 32), (1, 4)
-Generate = Callable[[list[list[int]], int], Any]
+# Sources and beam size -> the target tokens of the first one.
+Generate = Callable[[list[list[int]], int], list[int]]
 
 
 def main(
@@ -92,12 +93,15 @@ def main(
             rows.append({"engine": name} | json.loads(done.stdout.strip().split("\n")[-1]))
         except UnavailableError as error:
             rows.append({"engine": name, "failed": str(error)})
-    header = ["engine", "load, s", "peak, MB"]
+    theirs: list[int] = next(
+        (row.get("tokens", []) for row in rows if row["engine"] == "transformers"), []
+    )
+    header = ["engine", "equal tokens", "load, s", "peak, MB"]
     header += [f"batch {b}, beam {k}" for b in BATCHES for k in BEAMS]
     table = markdown_table(
         header,
         [
-            [row["engine"], *_shown(row)] if "failed" not in row
+            [row["engine"], *_shown(row, theirs)] if "failed" not in row
             else [row["engine"], row["failed"], *["–"] * (len(header) - 2)]
             for row in rows
         ],
@@ -105,16 +109,19 @@ def main(
     )  # fmt: skip
     about = (
         f"{layers} + {layers} layers, width {width}, {vocabulary:,} tokens, random weights; "
-        f"20 source tokens, {steps} target tokens; target tokens a second of returned "
-        f"translations, the median of {repeats}; {threads} threads"
+        f"20 source tokens, {steps} target tokens; target tokens a second, the median of "
+        f"{repeats}; {threads} threads"
     )
     page = write_page("Imported MarianMT models", "import_marian", [describe_run(about), table])
     save_page(output, page, write_record({"about": about}, "rows", rows))
 
 
-def _shown(row: dict[str, Any]) -> list[str]:
+def _shown(row: dict[str, Any], theirs: list[int]) -> list[str]:
+    # transformers forces an end token at the end.
+    equal = sum(one == other for one, other in zip(row["tokens"], theirs[:-1], strict=False))
     speeds = [row[f"{batch} {beam}"] for batch in BATCHES for beam in BEAMS]
     return [
+        f"{equal} of {max(len(theirs) - 1, 0)}",
         f"{row['load_seconds']:.2f}",
         f"{row['peak_megabytes']:.0f}",
         *(f"{speed:.0f}" for speed in speeds),
@@ -176,12 +183,13 @@ def worker(
         return
     start = time.perf_counter()
     generate = _load(engine, folder, steps, threads, vocabulary)
-    figures = {"load_seconds": time.perf_counter() - start}
+    figures: dict[str, Any] = {"load_seconds": time.perf_counter() - start}
     draw = random.Random(2)
     for batch in BATCHES:
         rows = [[*(draw.randrange(2, len(vocabulary) - 1) for _ in range(20)), 0]] * batch
         for beam in BEAMS:
-            generate(rows, beam)
+            tokens = generate(rows, beam)
+            figures.setdefault("tokens", tokens)  # by greedy search
             seconds = []
             for _ in range(repeats):
                 start = time.perf_counter()
@@ -219,9 +227,10 @@ def _load(
         names = {id: piece for piece, id in vocabulary.items()}
         translator = ctranslate2.Translator(str(folder / engine), intra_threads=threads)
 
-        def translate(rows: list[list[int]], beam: int) -> Any:
+        def translate(rows: list[list[int]], beam: int) -> list[int]:
             tokens = [[names[id] for id in row] for row in rows]
-            return translator.translate_batch(tokens, beam_size=beam, max_decoding_length=steps)
+            found = translator.translate_batch(tokens, beam_size=beam, max_decoding_length=steps)
+            return [vocabulary[piece] for piece in found[0].hypotheses[0]]
 
         return translate
     import torch
@@ -237,12 +246,14 @@ def _load(
         model = MarianMTModel.from_pretrained(folder / "marian").eval()
 
     @torch.inference_mode()
-    def generate(rows: list[list[int]], beam: int) -> Any:
+    def generate(rows: list[list[int]], beam: int) -> list[int]:
         ids = torch.tensor(rows)
         mask = torch.ones_like(ids)
-        return model.generate(
+        found = model.generate(
             input_ids=ids, attention_mask=mask, num_beams=beam, max_new_tokens=steps
         )
+        tokens: list[int] = found[0, 1:].tolist()
+        return tokens
 
     return generate
 
@@ -253,12 +264,15 @@ def _load_ours(path: Path, steps: int, threads: int, pad_id: int) -> Generate:
 
     session, _ = open_session(path, "cpu", threads)
 
-    def generate(rows: list[list[int]], beam: int) -> Any:
+    def generate(rows: list[list[int]], beam: int) -> list[int]:
         search = SearchConfig(
             beam_size=beam, length_penalty=1.0, patience=None,
             max_length_factor=0.0, max_length_extra=steps,
         )  # fmt: skip
-        return session.run(None, search.options(512).graph_inputs(rows, pad_id))
+        inputs = search.options(512).graph_inputs(rows, pad_id)
+        (target,) = session.run(["target"], inputs)
+        tokens: list[int] = target[0, 0].tolist()
+        return tokens
 
     return generate
 
