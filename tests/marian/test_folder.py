@@ -136,6 +136,61 @@ def test_what_is_saved_loads_in_transformers_and_comes_back_the_same(both, tmp_p
     assert again.search == {"beam_size": 6, "length_penalty": 1.0, "patience": None}
 
 
+def own_model(model_maker, mark_case=False, **changes):
+    """A model of this project's own vocabulary, in a shape that MarianMT has."""
+    from transformer.text.tokenizer import TokenizerPair
+    from transformer.text.vocab_config import BpeSpec
+    from transformer.text.vocabulary import fit_tokenizer
+
+    spec = BpeSpec(kind="bpe", size=500, min_frequency=1, mark_case=mark_case)
+    tokenizer = fit_tokenizer(spec, make_sentences(8, 200))
+    shape = {"norm": "post", "position_encoding": "sinusoidal_halves", "tie_embeddings": "output"}
+    sizes = {"source_vocab_size": tokenizer.size, "target_vocab_size": tokenizer.size}
+    model = model_maker(**(sizes | shape | {"with_biases": True, "sharpness": 1.0} | changes))
+    return model, TokenizerPair(tokenizer, tokenizer)
+
+
+SEARCH = SearchConfig(
+    beam_size=1, length_penalty=0.0, patience=None, max_length_factor=0.0, max_length_extra=LENGTH
+)
+
+
+@pytest.mark.parametrize("tie", ["none", "output", "all"])
+def test_a_model_of_our_own_translates_the_same_in_transformers(tie, model_maker, tmp_path):
+    from transformers import AutoTokenizer, MarianMTModel
+
+    model, pair = own_model(model_maker, tie_embeddings=tie, output_bias=tie == "none")
+    write_folder(tmp_path / "own", model, pair, SEARCH, {"source": "fr", "target": "en"})
+    theirs = MarianMTModel.from_pretrained(tmp_path / "own").eval()
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "own")
+    texts = [text for text in make_sentences(9, 20) if len(pair.source.encode(text)) < 35]
+    rows = [[*pair.source.encode(text), pair.source.eos_id] for text in texts]
+    assert tokenizer(texts)["input_ids"] == rows
+    source, mask = pad(rows, pair.source.pad_id)
+    special = pair.target.special
+    found = theirs.generate(
+        source, attention_mask=mask.long(), max_new_tokens=LENGTH, max_length=None,
+        num_beams=1, forced_eos_token_id=None,
+    )  # fmt: skip
+    options = SEARCH.options(model.config.max_positions)
+    ours = decode_corpus(
+        model, rows, options, batch_tokens=10**6, source_pad=special.pad_id, special=special
+    )
+    expected = [[id for id in row if id != special.pad_id] for row in found[:, 1:].tolist()]
+    assert [best.ids for (best,) in ours] == expected
+
+
+def test_what_marian_has_no_form_for_is_refused_with_every_reason(model_maker, tmp_path):
+    languages = {"source": "fr", "target": "en"}
+    model, pair = own_model(model_maker, norm="pre", position_encoding="rotary")
+    with pytest.raises(ValueError, match=r"model\.norm = 'pre': .*\n.*encoding = 'rotary': Marian"):
+        write_folder(tmp_path / "own", model, pair, SEARCH, languages)
+    model, pair = own_model(model_maker, mark_case=True)
+    with pytest.raises(ValueError, match=r"it marks capitals.*mark_case to false"):
+        write_folder(tmp_path / "own", model, pair, SEARCH, languages)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_pickled_state_is_read_and_one_that_runs_code_is_not(marian, tmp_path):
     from safetensors.torch import load_file
 
