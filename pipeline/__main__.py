@@ -14,10 +14,12 @@ from pipeline.commands.affected import affected
 from pipeline.commands.check import check
 from pipeline.commands.compare import compare
 from pipeline.commands.experiments import experiments
+from pipeline.commands.import_model import import_model
 from pipeline.commands.pack import pack
 from pipeline.commands.plots import plots
 from pipeline.commands.promote import promote
 from pipeline.commands.recipe import recipe
+from pipeline.commands.save_marian import save_marian
 from pipeline.commands.sweep import sweep
 from pipeline.commands.sync import sync
 from pipeline.commands.text_command import TextCommand
@@ -49,9 +51,10 @@ for stage in (download, clean, vocab, tokenize, pretrain, train, evaluate, expor
 app.command(rich_help_panel="Commands", cls=TextCommand)(translate)
 for command in (
     *(recipe, check, affected, experiments, compare, plots, sweep),
-    *(pack, adopt, sync, promote, ui),
+    *(pack, adopt, sync, promote, ui, save_marian),
 ):
     app.command(rich_help_panel="Commands")(command)
+app.command("import", rich_help_panel="Commands")(import_model)
 
 # DVC's stands in .dvc/config.
 _NO_TELEMETRY = {"MLFLOW_DISABLE_TELEMETRY": "true", "HF_HUB_DISABLE_TELEMETRY": "1"}

@@ -146,7 +146,7 @@ def _check_steps(
     facts.append(
         f"training: about {in_epoch} steps in an epoch, {num_steps} in all, {warmup} of warm-up"
     )
-    if warmup >= num_steps:
+    if 0 < num_steps <= warmup:
         problems.append(
             f"train.schedule.warmup_steps = {warmup}: the training has about {num_steps} steps, so "
             "the learning rate would never reach its peak; lower it, or the size of a batch, or "

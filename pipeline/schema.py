@@ -71,7 +71,10 @@ def _check_together(sections: Mapping[str, Any]) -> list[str]:
     search: SearchConfig | None = sections.get("search")
     train: TrainConfig | None = sections.get("train")
     problems = []
-    if vocab and model and vocab.joint is None and model.tie_embeddings == "all":
+    # Two ready-made tokenizers may give the same ids.
+    is_ready_made = vocab and vocab.source and vocab.source.kind == "pretrained"
+    is_separate = vocab and vocab.joint is None and not is_ready_made
+    if is_separate and model and model.tie_embeddings == "all":
         problems.append(
             "model.tie_embeddings = 'all': needs vocab.joint, but vocab has a tokenizer per side; "
             "allowed are 'none' and 'output'"

@@ -25,6 +25,7 @@ ALLOWED = {
     "evaluation": {"model", "search", "text"},
     "serving": {"text"},
     "training": {"model", "text"},
+    "marian": {"model", "search", "text"},
     "monitoring": {"model", "text", "training"},
     "pretraining": {"model", "text", "training"},
     "export": {"evaluation", "model", "search", "serving", "text"},

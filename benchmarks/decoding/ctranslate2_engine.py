@@ -27,7 +27,8 @@ def convert(folder: Path, quantization: str, output: Path) -> None:
     from ctranslate2.specs import TransformerSpec, common_spec
 
     values: dict[str, Any] = json.loads((folder / "shape.json").read_text())
-    activations = {"relu": common_spec.Activation.RELU, "gelu": common_spec.Activation.GELU}
+    kinds = common_spec.Activation
+    activations = {"relu": kinds.RELU, "gelu": kinds.GELU, "swish": kinds.SWISH}
     spec = TransformerSpec.from_config(
         (values["num_encoder_layers"], values["num_decoder_layers"]),
         values["num_heads"],

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def export() -> None:
     """Write the translator; fail if it strays from PyTorch on the test set."""
-    from pipeline.params import load_section, load_sections
+    from pipeline.params import load_sections
     from pipeline.paths import CHECKPOINT, CLEAN, METRICS, RAW, REPORTS, TOKENIZER, TRANSLATOR
     from pipeline.tracking.export import track_export
     from transformer.evaluation.config import EvaluateConfig
@@ -23,14 +23,16 @@ def export() -> None:
     from transformer.export.verification.report import headline_metrics, summarize
     from transformer.files import write_json
     from transformer.model.checkpoint import load_with_tokenizers, model_hash
+    from transformer.pretraining.config import PretrainConfig
     from transformer.search.options import SearchConfig
+    from transformer.serving.card import BaseModel
     from transformer.text.clean_config import CleanConfig
     from transformer.text.corpus import part_path, read_side
     from transformer.text.heldout import encode_sources, read_heldout
     from transformer.text.manifest import check_parts, read_manifest
     from transformer.text.word_list import most_frequent_words
 
-    clean = load_section("clean", CleanConfig)
+    clean, pretrain = load_sections(("clean", CleanConfig), ("pretrain", PretrainConfig))
     search, evaluate, config = load_sections(
         ("search", SearchConfig), ("evaluate", EvaluateConfig), ("export", ExportConfig)
     )
@@ -42,7 +44,11 @@ def export() -> None:
     test = read_heldout(RAW, CLEAN, evaluate.num_sentences)
     sources, _ = encode_sources(tokenizers.source, test.sources, info.model.max_positions)
     typer.echo("the words of the training text, and what each token may translate to")
-    words = most_frequent_words(read_side(part_path(CLEAN, "train"), "source"))
+    words, base_model = None, None
+    if pretrain.kind == "imported":  # most words that it knows stand in text that nobody has here
+        base_model = BaseModel(**pretrain.model_dump(exclude={"kind"}))
+    else:
+        words = most_frequent_words(read_side(part_path(CLEAN, "train"), "source"))
     shortlist = _make_shortlist(config, info, is_joint=tokenizers.is_joint)
     reference, verdicts = export_translator(
         TRANSLATOR,
@@ -50,7 +56,7 @@ def export() -> None:
         model,
         tokenizer_files={path.name: path for path in sorted(TOKENIZER.glob("*.json"))},
         words=words,
-        provenance=collect_provenance(manifest, clean, info, model_hash(CHECKPOINT)),
+        provenance=collect_provenance(manifest, clean, info, model_hash(CHECKPOINT), base_model),
         test=TestSet(
             sources=sources,
             references=test.references,

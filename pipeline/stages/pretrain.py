@@ -1,4 +1,7 @@
-"""`pretrain`: text without translations in, weights to begin with out; nothing if switched off."""
+"""`pretrain`: text without translations in, weights to begin with out; nothing if switched off.
+
+Or the weights of an imported model.
+"""
 
 import typer
 
@@ -6,7 +9,7 @@ import typer
 def pretrain() -> None:
     """Learn from text without translations, if asked to, or go on where a killed run was."""
     from pipeline.params import load_section, load_sections
-    from pipeline.paths import IDS, MONOLINGUAL, PRETRAINED, TOKENIZER
+    from pipeline.paths import IDS, IMPORTED, MONOLINGUAL, PRETRAINED, TOKENIZER
     from transformer.files import atomic_folder, write_json
     from transformer.pretraining.config import PretrainConfig
     from transformer.text.clean_config import CleanConfig
@@ -16,6 +19,13 @@ def pretrain() -> None:
         with atomic_folder(PRETRAINED) as folder:
             write_json(folder / "manifest.json", {"kind": "none"})
         typer.echo(f"Pretraining is switched off. -> {PRETRAINED}")
+        return
+
+    if config.kind == "imported":
+        from transformer.pretraining.store import hand_on_imported
+
+        hand_on_imported(IMPORTED, PRETRAINED, TOKENIZER, config)
+        typer.echo(f"The weights of {config.name}. -> {PRETRAINED}")
         return
 
     from pipeline.repository import CHECKED_IDS

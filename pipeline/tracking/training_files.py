@@ -83,7 +83,8 @@ def _describe_pretraining(tracker: Tracker) -> None:
     manifest = read_json(_PRETRAINING)
     tracker.tags({"pretraining": manifest["kind"]})
     tracker.files("pretraining", [_PRETRAINING])
-    tracker.metrics(numbers(manifest["summary"], "pretrain"))
+    if "summary" in manifest:  # an imported model has none
+        tracker.metrics(numbers(manifest["summary"], "pretrain"))
 
 
 def _complete_curve(tracker: Tracker, path: Path, metric: str) -> None:

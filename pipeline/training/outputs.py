@@ -8,7 +8,7 @@ from pipeline.paths import CHECKPOINT, METRICS, REPORTS
 from transformer.files import write_json
 from transformer.model.checkpoint import save_checkpoint
 from transformer.text.ids import Ids
-from transformer.training.reporting import write_curve
+from transformer.training.reporting import TrainRow, ValidRow, write_curve
 from transformer.training.result import TrainResult
 from transformer.training.validation import count_too_long
 
@@ -25,8 +25,8 @@ def tell_left_out(ids: Ids, max_positions: int) -> None:
 def write_outputs(result: TrainResult) -> None:
     """The checkpoint, the curves and the figures."""
     save_checkpoint(CHECKPOINT, result.model, result.info)
-    write_curve(REPORTS / "train_curve.csv", result.train_rows)
-    write_curve(REPORTS / "valid_curve.csv", result.valid_rows)
+    write_curve(REPORTS / "train_curve.csv", TrainRow, result.train_rows)
+    write_curve(REPORTS / "valid_curve.csv", ValidRow, result.valid_rows)
     write_json(REPORTS / "train.json", result.summary)
     perplexity, size = result.summary["valid_perplexity"], result.summary["num_parameters"]
     write_json(METRICS / "train.json", {"perplexity": round(perplexity, 4), "parameters": size})

@@ -22,6 +22,12 @@ def start_from_pretrained(meta: IdsMeta, is_told: bool) -> Callable[[Transformer
 
     def initialize(model: Transformer) -> None:
         report = take_weights(model, pretrained.weights, same_vocabulary=same_vocabulary)
+        left = [one.name for one in report if one.num_taken < one.num_values]
+        if left and pretrained.is_imported:
+            raise ValueError(
+                f"the section model, or the vocabulary, is not the imported model's: {left[0]} and "
+                f"{len(left) - 1} more tensors don't fit; run `python -m pipeline import` again"
+            )
         if is_told:
             typer.echo(f"Weights from {PRETRAINED}:\n{describe_taken(report)}")
 

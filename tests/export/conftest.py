@@ -87,7 +87,8 @@ def shared_model(model_maker):
     model = model_maker(
         1, 400, 400, 1.0, with_biases=True, max_positions=24, d_model=64, norm="post",
         position_encoding="learned", activation="gelu",
-        scale_embeddings=False, tie_embeddings="all", dropout=0.0, attention_dropout=0.0,
+        scale_embeddings=False, tie_embeddings="all", output_bias=False, dropout=0.0,
+        attention_dropout=0.0,
     ).train()  # fmt: skip
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     generator = torch.Generator().manual_seed(0)

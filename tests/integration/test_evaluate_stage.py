@@ -91,7 +91,7 @@ def project(tmp_path, monkeypatch):
         attention_dropout=0.0, norm="pre", norm_epsilon=1e-5,
         layer_norm_variant="standard", position_encoding="sinusoidal",
         max_positions=40, activation="relu", scale_embeddings=True, tie_embeddings="none",
-        embedding_dropout=None, initial_weights="xavier",
+        output_bias=True, embedding_dropout=None, initial_weights="xavier",
     )  # fmt: skip
     sizes = tokenizers.source.size, tokenizers.target.size
     info = CheckpointInfo(

@@ -34,7 +34,7 @@ def model(model_maker):
         source_vocab_size=V, target_vocab_size=V, with_biases=True, num_decoder_layers=1,
         d_model=D, num_heads=H, d_ff=D_FF, norm="pre", norm_epsilon=EPSILON,
         layer_norm_variant="unbiased", position_encoding="sinusoidal", activation="relu",
-        scale_embeddings=True, tie_embeddings="none",
+        scale_embeddings=True, tie_embeddings="none", output_bias=True,
     )  # fmt: skip
 
 

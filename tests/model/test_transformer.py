@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from transformer.model.config import ModelConfig
+from transformer.model.layers import ACTIVATIONS
 from transformer.model.positions import RotaryPositions, rotate, sinusoidal_positions
 from transformer.model.transformer import Transformer
 
@@ -27,6 +28,7 @@ CONFIG = {
     "activation": "relu",
     "scale_embeddings": True,
     "tie_embeddings": "none",
+    "output_bias": True,
     "embedding_dropout": None,
     "initial_weights": "xavier",
 }
@@ -69,7 +71,7 @@ def copy_layer(ours, theirs) -> None:
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "swish"])
 def test_model_equals_torch_with_the_same_weights(norm, activation, batch):
     source, mask, target = batch
     model = make_model(norm=norm, activation=activation)
@@ -78,7 +80,7 @@ def test_model_equals_torch_with_the_same_weights(norm, activation, batch):
         "nhead": 4,
         "dim_feedforward": 24,
         "dropout": 0.0,
-        "activation": activation,
+        "activation": ACTIVATIONS[activation],
         "batch_first": True,
         "norm_first": norm == "pre",
     }
@@ -161,6 +163,22 @@ def test_sinusoidal_positions_follow_the_paper():
             angle = position / 10_000 ** (2 * pair / 6)
             assert table[position, 2 * pair].item() == pytest.approx(math.sin(angle), abs=1e-6)
             assert table[position, 2 * pair + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
+
+
+def test_sines_in_halves_are_the_same_features_in_another_order():
+    order = [0, 2, 4, 1, 3, 5]
+    assert torch.equal(sinusoidal_positions(40, 6, True), sinusoidal_positions(40, 6)[:, order])
+
+
+@pytest.mark.parametrize("tie", ["none", "output", "all"])
+def test_an_output_bias_is_added_to_the_logits(tie, batch):
+    source, mask, target = batch
+    model = make_model(tie_embeddings=tie, output_bias=True)
+    with_bias = model(source, mask, target)
+    bias = model.output_projection.bias.data.clone()
+    model.output_projection.bias.data.zero_()
+    torch.testing.assert_close(model(source, mask, target) + bias, with_bias)
+    assert make_model(tie_embeddings=tie, output_bias=False).output_projection.bias is None
 
 
 def test_rotary_scores_follow_the_paper_and_the_distance_alone():

@@ -203,6 +203,7 @@ def test_only_what_learns_is_handed_on(model_config, model_maker):
             source_vocab_size=meta.source_vocab_size,
             target_vocab_size=meta.target_vocab_size,
             tie_embeddings=tie,
+            output_bias=tie == "none",
         )
         names = [name for name, _ in net.named_parameters() if task.is_handed_on(name)]
         assert {name.split(".")[0] for name in names} == expected

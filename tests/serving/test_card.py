@@ -39,9 +39,9 @@ def test_a_card_that_is_no_json_is_refused(make_translator):
         load_card(folder)
 
 
-@pytest.mark.parametrize("found", [1, 5, 7, None, "6"])
+@pytest.mark.parametrize("found", [1, 6, 8, None, "7"])
 def test_an_unknown_format_is_refused(make_translator, found):
-    with pytest.raises(ValueError, match=f"format = {found!r}, but this version reads format 6"):
+    with pytest.raises(ValueError, match=f"format = {found!r}, but this version reads format 7"):
         load_card(make_translator(format=found))
 
 
@@ -136,7 +136,7 @@ def test_a_file_outside_the_folder_is_refused(make_translator):
         ('"license": "CC0-1.0"', '"license": "MIT"'),
         ('"max_source_tokens": 8', '"max_source_tokens": 8.0'),
         ('"shortlist": null', '"shortlist": null, "more": 1'),
-        ('"format": 6', '"format": 6, "sha256": "0"'),
+        ('"format": 7', '"format": 7, "sha256": "0"'),
     ],
 )
 def test_a_card_that_was_edited_is_refused(make_translator, old, new):

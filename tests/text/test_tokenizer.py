@@ -87,7 +87,8 @@ def test_the_size_covers_the_largest_id_of_a_vocabulary_with_gaps() -> None:
 def test_missing_special_tokens_are_all_listed() -> None:
     words = {"[UNK]": 0, "[PAD]": 1, "a": 2}
     with pytest.raises(
-        ValueError, match=r"^t\.json: .*missing are bos \(tried <s>, \[BOS\], \[CLS\]\); eos \(tri"
+        ValueError,
+        match=r"^t\.json: .*missing are bos \(tried <s>, \[BOS\], \[CLS\], <pad>\); eos \(",
     ):
         Tokenizer(bert(words), "t.json")
 

@@ -67,6 +67,7 @@ def model_config() -> ModelConfig:
         activation="relu",
         scale_embeddings=True,
         tie_embeddings="all",
+        output_bias=False,
         embedding_dropout=None,
         initial_weights="xavier",
     )

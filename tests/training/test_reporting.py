@@ -13,7 +13,7 @@ def test_a_hopeless_model_has_a_finite_perplexity():
 
 
 def test_a_curve_has_a_header_and_no_timings(tmp_path):
-    write_curve(tmp_path / "curve.csv", [TrainRow(5, 1 / 3, 0.001, 2.0)])
+    write_curve(tmp_path / "curve.csv", TrainRow, [TrainRow(5, 1 / 3, 0.001, 2.0)])
     assert (tmp_path / "curve.csv").read_bytes() == (
         b"step,train_loss,learning_rate,gradient_norm\n5,0.333333333,0.001,2\n"
     )

@@ -16,12 +16,14 @@ def config_of(model_maker, **changes) -> ModelConfig:
 
 
 def test_parameters_are_counted_as_the_model_has_them(model_maker):
-    for norm, positions, tied in itertools.product(
+    for norm, positions, tied, has_bias in itertools.product(
         ("pre", "post", "none"),
         ("learned", "sinusoidal", "rotary", "none"),
         ("none", "output", "all"),
+        (False, True),
     ):
-        config = config_of(model_maker, norm=norm, position_encoding=positions, tie_embeddings=tied)
+        changes = {"position_encoding": positions, "tie_embeddings": tied, "output_bias": has_bias}
+        config = config_of(model_maker, norm=norm, **changes)
         sizes = (30, 30) if tied == "all" else (30, 50)
         with torch.device("meta"):
             model = Transformer(config, *sizes)

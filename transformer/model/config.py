@@ -27,16 +27,20 @@ class ModelConfig(Section):
     # What a layer norm divides by. standard: the root of the biased variance + epsilon (Ba et al.
     # 2016, arXiv:1607.06450). unbiased: the standard deviation by D - 1, + epsilon outside.
     layer_norm_variant: Literal["standard", "unbiased"]
-    # sinusoidal, learned: added to embeddings. rotary: queries and keys of self-attention turn with
-    # their place (Su et al. 2021, arXiv:2104.09864).
-    position_encoding: Literal["sinusoidal", "learned", "rotary", "none"]
+    # sinusoidal, learned: added to embeddings. sinusoidal_halves: all sines before all cosines, as
+    # Marian has them, where they take turns else (2017, section 3.5). rotary: queries and keys of
+    # self-attention turn with their place (Su et al. 2021, arXiv:2104.09864).
+    position_encoding: Literal["sinusoidal", "sinusoidal_halves", "learned", "rotary", "none"]
     # The longest sequence, in tokens with its end token, that either side can hold.
     max_positions: int = Field(ge=1, le=10**6)
-    activation: Literal["relu", "gelu"]
+    # swish: x * sigmoid(x) (Ramachandran et al. 2017, arXiv:1710.05941), also called SiLU.
+    activation: Literal["relu", "gelu", "swish"]
     # Multiply token embeddings by sqrt(d_model) (2017, section 3.4).
     scale_embeddings: bool
     # output: target embedding = output projection. all: source embedding too (joint vocabulary).
     tie_embeddings: Literal["none", "output", "all"]
+    # Add a bias to the logits, one for each token of the target vocabulary.
+    output_bias: bool
     # Of linear layers. xavier: uniform within sqrt(6 / (inputs + outputs)), no biases (Glorot and
     # Bengio 2010). torch: what torch.nn.Linear begins with, uniform within 1 / sqrt(inputs),
     # biases too.
@@ -49,10 +53,10 @@ class ModelConfig(Section):
                 f"num_heads = {self.num_heads} must divide d_model = {self.d_model}; "
                 "change one of them"
             )
-        if self.position_encoding == "sinusoidal" and self.d_model % 2:
+        if self.position_encoding.startswith("sinusoidal") and self.d_model % 2:
             raise ValueError(
-                f"d_model = {self.d_model} must be even for position_encoding = 'sinusoidal'; "
-                "sines and cosines come in pairs"
+                f"d_model = {self.d_model} must be even for position_encoding = "
+                f"{self.position_encoding!r}; sines and cosines come in pairs"
             )
         if self.position_encoding == "rotary" and self.d_model // self.num_heads % 2:
             raise ValueError(

@@ -28,8 +28,9 @@ class Embedding(nn.Module):
         self.dropout = Dropout(config.dropout if rate is None else rate)
         if config.position_encoding == "learned":
             self.positions = nn.Parameter(torch.empty(config.max_positions, config.d_model))
-        elif config.position_encoding == "sinusoidal":
-            table = sinusoidal_positions(config.max_positions, config.d_model)
+        elif config.position_encoding in ("sinusoidal", "sinusoidal_halves"):
+            in_halves = config.position_encoding == "sinusoidal_halves"
+            table = sinusoidal_positions(config.max_positions, config.d_model, in_halves)
             self.register_buffer("positions", table, persistent=False)
         else:
             self.positions = None

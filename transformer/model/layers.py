@@ -4,6 +4,7 @@ Shapes: B batch, S source length, T target length, W beams, P = T * W positions 
 D d_model, H heads, E = D / H.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from torch import Tensor, nn
@@ -15,6 +16,12 @@ from transformer.model.dropout import Dropout
 from transformer.model.norm import DeviationNorm
 from transformer.model.positions import Rotation
 
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "swish": F.silu,
+}
+
 
 class FeedForward(nn.Module):
     """Two linear maps with an activation between, the same at every position (2017, eq. 2)."""
@@ -23,7 +30,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.linear1 = nn.Linear(config.d_model, config.d_ff)
         self.linear2 = nn.Linear(config.d_ff, config.d_model)
-        self.activation = F.relu if config.activation == "relu" else F.gelu
+        self.activation = ACTIVATIONS[config.activation]
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., D] -> [..., D]."""

@@ -61,9 +61,14 @@ def rotate(x: Tensor, rotation: Rotation) -> Tensor:
     return (pairs * cos + pairs.flip(-1) * sin).flatten(-3).to(x.dtype)
 
 
-def sinusoidal_positions(length: int, d_model: int) -> Tensor:
-    """The fixed table of 2017, section 3.5: [length, d_model], sines at even, cosines at odd."""
+def sinusoidal_positions(length: int, d_model: int, in_halves: bool = False) -> Tensor:
+    """The fixed table of 2017, section 3.5: [length, d_model], sines at even, cosines at odd.
+
+    In halves, all sines stand before all cosines.
+    """
     angles = _angles(length, d_model)
+    if in_halves:
+        return torch.cat([angles.sin(), angles.cos()], dim=-1).float()
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
 
 

@@ -78,7 +78,9 @@ class Transformer(nn.Module):
         self.encoder_norm = make_norm(config) if is_pre else nn.Identity()
         self.decoder_norm = make_norm(config) if is_pre else nn.Identity()
         is_tied = config.tie_embeddings != "none"
-        self.output_projection = nn.Linear(config.d_model, target_vocab_size, bias=not is_tied)
+        self.output_projection = nn.Linear(
+            config.d_model, target_vocab_size, bias=config.output_bias
+        )
         if is_tied:
             self.output_projection.weight = self.target_embedding.tokens.weight
         if config.tie_embeddings == "all":

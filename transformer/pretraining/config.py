@@ -15,6 +15,18 @@ class NoPretraining(Section):
     kind: Literal["none"]
 
 
+class ImportedModel(Section):
+    """The weights of a model that was trained elsewhere, as `import` left them in data/imported."""
+
+    kind: Literal["imported"]
+    # Of where it was read from: an id on the Hugging Face Hub, or a folder's name.
+    name: str = Field(min_length=1)
+    # A commit, tag or branch there; null for a folder.
+    revision: str | None
+    # The model's, which goes onto the translator's card.
+    license: str = Field(min_length=1)
+
+
 class MonolingualFiles(Section):
     """UTF-8 files, plain or gzipped, a sentence a line; null: the side of the training pairs.
 
@@ -97,6 +109,6 @@ class CausalModeling(Pretraining):
 
 
 PretrainConfig = Annotated[
-    NoPretraining | SpanCorruption | MaskedModeling | CausalModeling,
+    NoPretraining | ImportedModel | SpanCorruption | MaskedModeling | CausalModeling,
     Field(discriminator="kind"),
 ]

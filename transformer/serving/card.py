@@ -20,7 +20,7 @@ from transformer.text.corpus_config import Language, Name
 from transformer.text.special_tokens import SpecialIds
 
 CARD = "translator.json"
-FORMAT = 6
+FORMAT = 7
 # Beside the fields of `Card`, the SHA-256 of their values.
 SEAL = "sha256"
 # What every graph takes, as `SearchOptions.graph_inputs` makes it, and what it gives.
@@ -130,6 +130,14 @@ class Corpus(Section):
     sha256: dict[str, Sha256]
 
 
+class BaseModel(Section):
+    """A model that was trained elsewhere, with whose weights the training began."""
+
+    name: Name
+    revision: str | None
+    license: Name
+
+
 class Normalization(Section):
     """How each side's training text was treated; a source is treated alike."""
 
@@ -157,6 +165,8 @@ class Provenance(Section):
     tokenizer_sha256: Sha256
     model_hash: Sha256
     corpus: Corpus
+    # None: the training began with weights of its own.
+    base_model: BaseModel | None = None
 
 
 class Card(Provenance):

@@ -10,11 +10,16 @@ EOS = "</s>"
 # A tokenizer fitted here gives them the ids 0, 1, 2, 3.
 SPECIAL_TOKENS = (PAD, UNK, BOS, EOS)
 
+# A piece that ends the model's vocabulary in a tokenizer's file: those behind it are cut out of a
+# text like others, but the model has no id for them, so that they count as unknown. Itself it is
+# never cut out: no normalized text has its first character.
+END_OF_VOCABULARY = "\x01<end>"
+
 # The names under which a pretrained tokenizer may hold them, in the order they are looked for.
 KNOWN_NAMES = {
     "pad": (PAD, "[PAD]"),
     "unk": (UNK, "[UNK]"),
-    "bos": (BOS, "[BOS]", "[CLS]"),
+    "bos": (BOS, "[BOS]", "[CLS]", PAD),  # without a start token, padding opens (Marian, T5)
     "eos": (EOS, "[EOS]", "[SEP]"),
 }
 

@@ -9,7 +9,7 @@ import tokenizers
 
 from transformer.files import atomic_write, read_json, write_json
 from transformer.text.casing import ALL_CAPITALS, CAPITAL, is_marked, mark_case, restore_case
-from transformer.text.special_tokens import find_special_ids
+from transformer.text.special_tokens import END_OF_VOCABULARY, find_special_ids
 
 META = "meta.json"
 JOINT = "tokenizer.json"
@@ -46,10 +46,12 @@ class Tokenizer:
         self.json = json
         self.special = find_special_ids(vocabulary, where)
         # One past the largest id, which is what an embedding table needs; ids may have gaps.
-        self.size = max(vocabulary.values()) + 1
+        num_ids = max(vocabulary.values()) + 1
+        self.size = vocabulary.get(END_OF_VOCABULARY, num_ids)
         # The file tells by its patterns; any other reader of it has to mark and restore as here.
         self._marks_case = is_marked(json)
         self._control_ids = frozenset(self.special) - {self.special.unk_id}
+        self._not_in_text = self._control_ids.union(range(self.size, num_ids))
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
@@ -130,9 +132,9 @@ class Tokenizer:
 
     def _as_text(self, ids: list[int]) -> list[int]:
         # A pretrained word vocabulary may hold "[SEP]" as a word: in a text it is unknown text.
-        if self._control_ids.isdisjoint(ids):
+        if self._not_in_text.isdisjoint(ids):
             return ids
-        return [self.special.unk_id if id in self._control_ids else id for id in ids]
+        return [self.special.unk_id if id in self._not_in_text else id for id in ids]
 
     def _piece(self, id: int) -> str:
         token = str(self._fast.id_to_token(id))

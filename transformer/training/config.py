@@ -108,8 +108,9 @@ class TrainConfig(Section):
     # many times the size. Half the batch_tokens with twice this is the same training in less
     # memory. Where there are more processes than batches, each batch is cut further.
     gradient_accumulation: int = Field(ge=1, le=10**6)
-    # The end comes with whichever is reached first.
-    max_epochs: int = Field(ge=1)
+    # The end comes with whichever is reached first. 0 epochs: the weights stay as they begin, which
+    # is for a model that was trained already.
+    max_epochs: int = Field(ge=0)
     max_steps: int | None = Field(ge=1)
     learning_rate: float = Field(gt=0)
     schedule: ScheduleConfig

@@ -33,7 +33,9 @@ def valid_row(step: int, negative_log_likelihood: float, num_correct: int, count
     return ValidRow(step, loss, perplexity, num_correct / count)
 
 
-def write_curve(path: Path, rows: Sequence[TrainRow] | Sequence[ValidRow]) -> None:
-    """A curve of one row at least as CSV; nine digits, which hold a float32 exactly."""
+def write_curve(
+    path: Path, kind: type[TrainRow | ValidRow], rows: Sequence[TrainRow | ValidRow]
+) -> None:
+    """A curve as CSV; nine digits, which hold a float32 exactly."""
     values = ([f"{v:.9g}" if isinstance(v, float) else v for v in row] for row in rows)
-    write_csv(path, rows[0]._fields, values)
+    write_csv(path, kind._fields, values)

@@ -48,7 +48,7 @@ def final_result(state: TrainState, plan: Plan, ids: Ids, model_config: ModelCon
         "valid_pairs_too_long": count_too_long(ids.valid, model_config.max_positions),
         "best_valid_loss": round(state.best_loss, 6),
         "best_step": state.best_step,
-        "train_loss": round(state.train_rows[-1].train_loss, 6),
+        **_name_train_loss(state),
         **_name_accuracies(state),
         "num_parameters": state.model.num_parameters(),
         "steps_per_epoch": plan.num_batches,
@@ -66,6 +66,11 @@ def final_result(state: TrainState, plan: Plan, ids: Ids, model_config: ModelCon
     )
     model = state.model.cpu().eval()
     return TrainResult(model, info, state.train_rows, state.valid_rows, summary)
+
+
+def _name_train_loss(state: TrainState) -> dict[str, float]:
+    # Nothing was trained in 0 epochs.
+    return {"train_loss": round(state.train_rows[-1].train_loss, 6)} if state.train_rows else {}
 
 
 def _name_accuracies(state: TrainState) -> dict[str, dict[str, float]]:

@@ -19,7 +19,8 @@ def count_parameters(config: ModelConfig, source_vocab_size: int, target_vocab_s
     is_tied = config.tie_embeddings != "none"
     tables = width * (0 if config.tie_embeddings == "all" else source_vocab_size)
     tables += width * target_vocab_size
-    tables += 0 if is_tied else (width + 1) * target_vocab_size
+    tables += 0 if is_tied else width * target_vocab_size
+    tables += target_vocab_size if config.output_bias else 0
     positions = 2 * width * config.max_positions if config.position_encoding == "learned" else 0
     return encoder + decoder + last_norms + tables + positions
 
@@ -40,7 +41,7 @@ def check_memory(
     """
     num_parameters = count_parameters(config, source_vocab_size, target_vocab_size)
     needed = TRAINING_BYTES * num_parameters
-    if config.position_encoding == "sinusoidal":
+    if config.position_encoding.startswith("sinusoidal"):
         needed += 2 * _TABLE_BYTES * config.d_model * config.max_positions
     if available is not None and needed > available:
         raise ValueError(

@@ -84,7 +84,8 @@ class Trainer:
         self.num_steps = self._plan.num_batches * config.max_epochs
         if config.max_steps is not None:
             self.num_steps = min(self.num_steps, config.max_steps)
-        check_warmup(config, self.num_steps)
+        if self.num_steps:
+            check_warmup(config, self.num_steps)
         check_lengths(ids, model_config.max_positions)
         sizes = ids.meta.source_vocab_size, ids.meta.target_vocab_size
         check_memory(model_config, *sizes, device_memory(self.device, ranks.local_world_size))
@@ -118,6 +119,9 @@ class Trainer:
     def _run(self) -> None:
         config, state, observer = self._config, self.state, self._observer
         observer.on_start(self.num_steps, state.model.num_parameters(), state.step)
+        if not self.num_steps:
+            observer.on_validation(self._validate())
+            return
         state.model.train()
         self.warm_up()
         observer.on_ready(state.seconds)

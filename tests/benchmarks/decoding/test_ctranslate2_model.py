@@ -46,7 +46,7 @@ def test_self_attention_stays_stacked(make_model):
 
 
 def test_arrays_share_no_memory_with_the_model_or_one_another(make_model):
-    model = make_model(tie_embeddings="all")
+    model = make_model(tie_embeddings="all", output_bias=False)
     arrays = layout(model)
     before = model.output_projection.weight.detach().clone()
     for array in arrays.values():

@@ -78,6 +78,15 @@ def write_readme(card: Card) -> str:
     """The card as a page to read."""
     model, config, corpus, search = card.model, card.model.config, card.corpus, card.search
     revision = f", revision {corpus.revision}" if corpus.revision else ""
+    base = card.base_model
+    origin = (
+        ""
+        if base is None
+        else (
+            f"\n| began as | {base.name}{f', revision {base.revision}' if base.revision else ''} |"
+            f"\n| licence of that model | {base.license} |"
+        )
+    )
     files = "\n".join(f"| `{name}` | `{digest}` |" for name, digest in sorted(card.files.items()))
     normalization = "; ".join(
         f"{side}: " + (", ".join(name for name, is_on in how if is_on) or "as it is")
@@ -107,7 +116,7 @@ that a translator needs is in this folder: `python -m pipeline translate --model
 | | |
 |---|---|
 | corpus | {corpus.name} ({corpus.origin}{revision}) |
-| licence of the corpus | {corpus.license} |
+| licence of the corpus | {corpus.license} |{origin}
 | parameters | {model.num_parameters:,} |
 | layers | {config.num_encoder_layers} encoder, {config.num_decoder_layers} decoder |
 | width | {config.d_model}, feed-forward {config.d_ff}, {config.num_heads} heads |

@@ -1,15 +1,19 @@
 """What a translator's card tells of where it comes from."""
 
 from transformer.model.checkpoint import CheckpointInfo
-from transformer.serving.card import Corpus, Normalization, Provenance, SideSpecialIds
+from transformer.serving.card import BaseModel, Corpus, Normalization, Provenance, SideSpecialIds
 from transformer.text.clean_config import CleanConfig
 from transformer.text.manifest import Manifest
 
 
 def collect_provenance(
-    manifest: Manifest, clean: CleanConfig, info: CheckpointInfo, model_hash: str
+    manifest: Manifest,
+    clean: CleanConfig,
+    info: CheckpointInfo,
+    model_hash: str,
+    base_model: BaseModel | None = None,
 ) -> Provenance:
-    """Out of the corpus's manifest, the section `clean`, the checkpoint and its hash."""
+    """Out of the corpus's manifest, the section `clean`, the checkpoint, its hash and origin."""
     return Provenance(
         source_language=manifest.source_language,
         target_language=manifest.target_language,
@@ -24,4 +28,5 @@ def collect_provenance(
             revision=manifest.revision,
             sha256=dict(manifest.sha256),
         ),
+        base_model=base_model,
     )

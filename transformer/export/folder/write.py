@@ -32,7 +32,7 @@ def export_translator(
     model: Transformer,
     *,
     tokenizer_files: Mapping[str, Path],
-    words: Sequence[str],
+    words: Sequence[str] | None,
     provenance: Provenance,
     test: TestSet,
     search: SearchConfig,
@@ -55,7 +55,7 @@ def export_translator(
         reports: a folder.
         model: on the CPU, in evaluation mode.
         tokenizer_files: by the names under which they are copied.
-        words: of the training source, by which unknown ones are noticed.
+        words: of the training source, by which unknown ones are noticed; None: not known.
         provenance: what the card tells besides.
         test: what graphs and PyTorch all translate.
         search: the search's defaults, with which they do.
@@ -106,7 +106,8 @@ def export_translator(
         _check(verdicts[0], reports)
         for name, path in tokenizer_files.items():
             shutil.copyfile(path, temporary / name)
-        write_words(temporary / WORDS, words)
+        if words is not None:
+            write_words(temporary / WORDS, words)
         files = {path.name: sha256_file(path) for path in sorted(temporary.iterdir())}
         card = make_card(model, provenance, search, config, reference, verdicts, files)
         save_card(temporary, card)
