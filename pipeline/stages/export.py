@@ -8,12 +8,14 @@ if TYPE_CHECKING:
     from transformer.export.config import ExportConfig
     from transformer.export.shortlist.choose import Shortlist
     from transformer.model.checkpoint import CheckpointInfo
+    from transformer.text.pairs import PairDataset
 
 
 def export() -> None:
     """Write the translator; fail if it strays from PyTorch on the test set."""
     from pipeline.params import load_section, load_sections
-    from pipeline.paths import CHECKPOINT, CLEAN, METRICS, RAW, REPORTS, TOKENIZER, TRANSLATOR
+    from pipeline.paths import CHECKPOINT, CLEAN, IDS, METRICS, RAW, REPORTS, TOKENIZER, TRANSLATOR
+    from pipeline.repository import CHECKED_IDS
     from pipeline.tracking.export import track_export
     from transformer.evaluation.config import EvaluateConfig
     from transformer.export.config import ExportConfig
@@ -24,9 +26,11 @@ def export() -> None:
     from transformer.files import write_json
     from transformer.model.checkpoint import load_with_tokenizers, model_hash
     from transformer.search.options import SearchConfig
+    from transformer.text.alignment import fit_table
     from transformer.text.clean_config import CleanConfig
     from transformer.text.corpus import part_path, read_side
     from transformer.text.heldout import encode_sources, read_heldout
+    from transformer.text.ids import load_ids
     from transformer.text.manifest import check_parts, read_manifest
     from transformer.text.word_list import most_frequent_words
 
@@ -43,13 +47,15 @@ def export() -> None:
     sources, _ = encode_sources(tokenizers.source, test.sources, info.model.max_positions)
     typer.echo("the words of the training text, and what each token may translate to")
     words = most_frequent_words(read_side(part_path(CLEAN, "train"), "source"))
-    shortlist = _make_shortlist(config, info, is_joint=tokenizers.is_joint)
+    pairs = load_ids(IDS, CHECKED_IDS).train
+    shortlist = _make_shortlist(pairs, config, info, is_joint=tokenizers.is_joint)
     reference, verdicts = export_translator(
         TRANSLATOR,
         REPORTS,
         model,
         tokenizer_files={path.name: path for path in sorted(TOKENIZER.glob("*.json"))},
         words=words,
+        alignment=fit_table(pairs, info.source_vocab_size, info.target_vocab_size),
         provenance=collect_provenance(manifest, clean, info, model_hash(CHECKPOINT)),
         test=TestSet(
             sources=sources,
@@ -72,17 +78,14 @@ def export() -> None:
 
 
 def _make_shortlist(
-    config: "ExportConfig", info: "CheckpointInfo", *, is_joint: bool
+    pairs: "PairDataset", config: "ExportConfig", info: "CheckpointInfo", *, is_joint: bool
 ) -> "Shortlist | None":
-    from pipeline.paths import IDS
-    from pipeline.repository import CHECKED_IDS
     from transformer.export.shortlist.choose import make_shortlist
-    from transformer.text.ids import load_ids
 
     if config.shortlist is None or "int8" not in config.precisions:
         return None
     return make_shortlist(
-        load_ids(IDS, CHECKED_IDS).train,
+        pairs,
         config.shortlist,
         source_vocab_size=info.source_vocab_size,
         target_vocab_size=info.target_vocab_size,

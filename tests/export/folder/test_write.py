@@ -76,6 +76,7 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
                 path.name: path for path in sorted((tmp_path / "tokenizer").iterdir())
             },
             words=["b", "c"],
+            alignment=ALIGNMENT,
             provenance=Provenance(
                 source_language="fr",
                 target_language="en",
@@ -145,7 +146,9 @@ def test_card_and_page_tell_what_is_there(export):
     listed = {*card["files"], "translator.json", "README.md"}
     assert set(contents(folder)) == listed
     graphs = {"translator.onnx", "translator.int8.onnx"}
-    assert graphs | {"source.json", "target.json", "meta.json", "words.txt"} <= listed
+    assert (
+        graphs | {"source.json", "target.json", "meta.json", "words.txt", "alignment.npy"} <= listed
+    )
     for told in ("toy", "CC0-1.0", "fr → en", "int8 on the CPU", *card["files"].values()):
         assert told in page
     for precision, graph in card["graphs"].items():
