@@ -28,6 +28,9 @@ MIN_AGREEMENT = 1e-4
 # A word's distance from its place, as a share of the sentence, costs this many nats.
 DISTANCE_COST = 4.0
 NUM_ROUNDS = 3
+# What a word without a link joins at least.
+MIN_LIKENESS = 1e-3
+_NEIGHBORS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(
@@ -114,6 +117,8 @@ class Aligner:
         source_words, target_words = split_words(source), split_words(target)
         source_ids = self._source.split(source, source_words)
         target_ids = self._target.split(target, target_words)
+        if not source_words or not target_words:
+            return Alignment(source_words, target_words, [])
         likeness = np.zeros((len(source_words), len(target_words)))
         sources = [source[begin:end].casefold() for begin, end in source_words]
         targets = [target[begin:end].casefold() for begin, end in target_words]
@@ -138,20 +143,43 @@ class Aligner:
 
 
 def _link(likeness: NDArray[np.float64]) -> list[tuple[int, int]]:
-    links: list[tuple[int, int]] = []
+    links: set[tuple[int, int]] = set()
     left = likeness.copy()
     for _ in range(NUM_ROUNDS):
-        if not left.any():
-            break
         best = (left == left.max(1, keepdims=True)) & (left == left.max(0, keepdims=True))
         new = [(int(i), int(j)) for i, j in np.argwhere(best & (left > 0))]
-        if not new:
-            break
-        links += new
+        links.update(new)
         for i, j in new:
-            left[i, :] = 0
-            left[:, j] = 0
+            left[i, :] = left[:, j] = 0
+        if not left.any():
+            break
+    _link_left_over(likeness, links)
     return sorted(links)
+
+
+def _link_left_over(likeness: NDArray[np.float64], links: set[tuple[int, int]]) -> None:
+    # Words without a link join their best, if it is likely; what is then left on both sides joins
+    # where it stands beside a link (grow-diag, Koehn et al. 2003).
+    sources, targets = ({link[side] for link in links} for side in (0, 1))
+    num_sources, num_targets = likeness.shape
+    for i in set(range(num_sources)) - sources:
+        if likeness[i].max(initial=0) > MIN_LIKENESS:
+            links.add((i, int(likeness[i].argmax())))
+    for j in set(range(num_targets)) - targets:
+        if likeness[:, j].max(initial=0) > MIN_LIKENESS:
+            links.add((int(likeness[:, j].argmax()), j))
+    sources, targets = ({link[side] for link in links} for side in (0, 1))
+    todo = sorted(links)
+    while todo:
+        i, j = todo.pop(0)
+        for step in _NEIGHBORS:
+            near = i + step[0], j + step[1]
+            is_there = 0 <= near[0] < num_sources and 0 <= near[1] < num_targets
+            if is_there and near[0] not in sources and near[1] not in targets:
+                links.add(near)
+                sources.add(near[0])
+                targets.add(near[1])
+                todo.append(near)
 
 
 class _Splitter:

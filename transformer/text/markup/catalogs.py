@@ -16,8 +16,8 @@ STORES = {
     ".xliff": ("xliff", "xlifffile"),
     ".srt": ("subtitles", "SubRipFile"),
 }
-# XLIFF's elements that hold a piece of another format.
-_NATIVE_CODE = frozenset(("bpt", "ept", "ph", "it"))
+# XLIFF's elements that hold a piece of another format: its tags and signs.
+_NATIVE_CODE = {"bpt": "open", "ept": "close", "ph": "float", "it": "float"}
 
 # What is to be translated, and what makes the file of its translations.
 Catalog = tuple[list[Document], Callable[[Sequence[str]], bytes]]

@@ -15,7 +15,7 @@ _INLINE = frozenset(
     (
         *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em"),
         *("font", "i", "img", "ins", "label", "mark", "q", "s", "small", "span", "strike"),
-        *("strong", "sub", "sup", "time", "tt", "u", "wbr"),
+        *("strong", "time", "tt", "u", "wbr"),
     )
 )
 _EMPTY = frozenset(
@@ -29,7 +29,7 @@ _BLOCKS = ("script", "style", "pre", "textarea", "noscript", "iframe", "object",
 _KEPT = {
     **dict.fromkeys(_BLOCKS, "block"),
     **dict.fromkeys(("code", "kbd", "samp", "var"), "word"),
-    **dict.fromkeys(("svg", "math"), "float"),
+    **dict.fromkeys(("svg", "math", "sub", "sup"), "float"),
 }
 _ATTRIBUTE = re.compile(r"""[\s/]+([^\s=>/"']+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+))?""")
 _TRANSLATED = frozenset(("alt", "title", "placeholder", "aria-label"))

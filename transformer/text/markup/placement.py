@@ -38,19 +38,20 @@ def place_nodes(
         ends: of each sentence, one past its last word in the source and in the target.
         write: makes text a part of the document.
     """
-    placer = _Placer(alignment, ends)
+    placer = _Placer(alignment, target, ends)
     placed = placer.place(nodes, (0, len(alignment.source)), (0, len(alignment.target)))
     return _write(placed, target, alignment, write)
 
 
 class _Placer:
-    def __init__(self, alignment: Alignment, ends: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, alignment: Alignment, target: str, ends: Sequence[tuple[int, int]]) -> None:
         self._source = alignment.source
+        self._is_word = [target[begin].isalnum() for begin, _ in alignment.target]
         self._to_target: dict[int, list[int]] = defaultdict(list)
         self._to_source: dict[int, list[int]] = defaultdict(list)
-        for source, target in alignment.links:
-            self._to_target[source].append(target)
-            self._to_source[target].append(source)
+        for of_source, of_target in alignment.links:
+            self._to_target[of_source].append(of_target)
+            self._to_source[of_target].append(of_source)
         # Of each target word the sentence that it is in, by source and by target words.
         self._sentence = [
             (begins, of_ends)
@@ -121,7 +122,36 @@ class _Placer:
                 begin, score = place + 1, 0.0
             elif score > best_score:
                 best, best_score = (begin, place + 1), score
-        return best
+        if best is None:
+            return None
+        return self._widen(best, words, target, taken)
+
+    def _widen(
+        self,
+        run: tuple[int, int],
+        words: tuple[int, int],
+        target: tuple[int, int],
+        taken: Mapping[int, int],
+    ) -> tuple[int, int]:
+        # Pronouns and articles that the source has no word for stand before what they belong to;
+        # behind it is what goes on until a sign.
+        def is_loose(place: int) -> bool:
+            return place not in self._to_source and place not in taken
+
+        begin, end = run
+        begins, ends = self._sentence[begin]
+        is_next = words[0] - 1 in self._to_target or words[0] == begins[0]
+        if is_next and self._is_word[begin]:
+            while begin > max(target[0], begins[1]) and is_loose(begin - 1):
+                begin -= 1
+        wider, limit = end, min(target[1], ends[1])
+        while wider < limit and is_loose(wider) and self._is_word[wider]:
+            wider += 1
+        is_sign = wider == limit or not self._is_word[wider]
+        return begin, wider if is_sign and self._is_linked(words[1]) else end
+
+    def _is_linked(self, word: int) -> bool:
+        return word >= len(self._source) or word in self._to_target
 
     def _is_whole(self, place: int, words: tuple[int, int]) -> bool:
         begins, ends = self._sentence[place]
@@ -198,14 +228,13 @@ def _join(
 
     for kind, node in events:
         if kind == "close":
-            if id(node) in opened:
+            if id(node) in opened and index:
                 put_gap()
             parts += node.close
         elif kind == "open":
             opened.add(id(node))
-            put_gap()
-            parts += node.open
-        elif node.spaces is None:
+            if index:
+                put_gap()
             parts += node.open
         else:
             before, after = node.spaces

@@ -35,8 +35,8 @@ class Node:
     open: Parts
     close: Parts = ()
     children: list["Node"] = field(default_factory=list)
-    # Of a float: whether white space stood at its sides; None for a tag, which takes no room.
-    spaces: tuple[bool, bool] | None = None
+    # Of what is empty: whether white space stood at its sides.
+    spaces: tuple[bool, bool] = (False, False)
 
 
 class Slot(NamedTuple):
@@ -114,7 +114,7 @@ def make_segment(items: Sequence[str | Mark], raw: Parts, escape: Callable[[str]
     for place, item in enumerate(items):
         if isinstance(item, str):
             if stack[-1].children and stack[-1].children[-1].spaces == (True, True):
-                # The space before a float stands for both; a sentence has it but once.
+                # The space before what is empty stands for both.
                 last = stack[-1].children[-1]
                 item = item[1:] if last.end == length and item[:1] == " " else item
             plain.append(item)
@@ -133,10 +133,9 @@ def make_segment(items: Sequence[str | Mark], raw: Parts, escape: Callable[[str]
             node.end, node.close = length, item.raw
         else:
             node = Node(length, length, item.raw)
-            if item.kind == "float":
-                after = items[place + 1] if place + 1 < len(items) else ""
-                is_after = isinstance(after, str) and after[:1].isspace()
-                node.spaces = (plain[-1][-1:].isspace(), is_after)
+            after = items[place + 1] if place + 1 < len(items) else ""
+            is_after = isinstance(after, str) and after[:1].isspace()
+            node.spaces = (plain[-1][-1:].isspace(), is_after)
             if item.kind == "break":
                 breaks.append(length)
             stack[-1].children.append(node)

@@ -136,7 +136,7 @@ def _finish(
     places: list[int] = []
     for number, ((begin, end), sentence) in enumerate(zip(spans, sentences, strict=True)):
         between = segment.plain[position:begin]
-        if number:
+        if number and not any(position <= place <= begin for place in segment.breaks):
             between = (between or gap) if gap else between.strip(" ")
         text = sentence.target or ""
         places.append(length + len(between))

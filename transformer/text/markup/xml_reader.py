@@ -2,6 +2,8 @@
 
 import html
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from xml.parsers import expat
 
 from transformer.text.markup.document import Document
@@ -12,7 +14,7 @@ _ROOT = b"<r>"
 _TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
 
 
-def read_xml(text: str, kept: frozenset[str] = frozenset()) -> Document:
+def read_xml(text: str, kept: Mapping[str, str] = MappingProxyType({})) -> Document:
     """Elements that stand within sentences, or are paragraphs.
 
     An element stands within a sentence where text stands beside it, or around it; else it is a
@@ -20,7 +22,7 @@ def read_xml(text: str, kept: frozenset[str] = frozenset()) -> Document:
 
     Args:
         text: a whole document, or what could stand in an element.
-        kept: names of elements that stay as they are, as signs of their sentence.
+        kept: names of elements that stay as they are, and as what kind of mark.
 
     Raises:
         ValueError: it is not well-formed, or has a document type with declarations, whose
@@ -40,7 +42,7 @@ def read_xml(text: str, kept: frozenset[str] = frozenset()) -> Document:
             if not depth:
                 whole = events.data[begun:end].decode()
                 if name in kept:
-                    writer.add_mark(Mark("float", (whole,)))
+                    writer.add_mark(Mark(kept[name], (whole,), "code"))  # type: ignore[arg-type]
                 elif events.is_inline(element):
                     writer.add_mark(Mark("word", (whole,)))
                 else:
