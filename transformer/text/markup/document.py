@@ -28,8 +28,7 @@ class Document:
 
         A tag without its other half is kept where it stands, and parts what is around it.
         """
-        pairs = match_tags(items)
-        matched = {*pairs, *pairs.values()}
+        matched = _match_whole(items)
         begin = 0
         for place, item in enumerate([*items, Mark("open", ())]):
             if isinstance(item, str) or item.kind not in ("open", "close") or place in matched:
@@ -65,6 +64,22 @@ def _fill(parts: Sequence[str | int], translations: Sequence[Parts]) -> str:
     return "".join(
         part if isinstance(part, str) else _fill(translations[part], translations) for part in parts
     )
+
+
+def _match_whole(items: Sequence[str | Mark]) -> set[int]:
+    """Places of the tags that have their other half, and none without one between the two."""
+    begins = {end: begin for begin, end in match_tags(items).items()}
+    matched = {*begins, *begins.values()}
+    last = -1  # of those without
+    for place, item in enumerate(items):
+        if isinstance(item, str) or item.kind not in ("open", "close"):
+            continue
+        if place not in matched:
+            last = place
+        elif place in begins and last > begins[place]:
+            matched -= {place, begins[place]}
+            last = place
+    return matched
 
 
 def _is_space(item: str | Mark) -> bool:

@@ -102,7 +102,7 @@ class _Reader(HTMLParser):
     def finish(self) -> Document:
         """The document, once all is read."""
         writer = Writer()
-        ends = [begin for begin, _, _ in self._events[1:]] + [len(self._text)]
+        ends = [*(begin for begin, _, _ in self._events), len(self._text)][1:]
         pending = ""  # text that several events tell of
         kept, kept_as, depth, begun = "", "", 0, 0
         for (begin, kind, name), end in zip(self._events, ends, strict=True):

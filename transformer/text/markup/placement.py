@@ -139,7 +139,7 @@ class _Placer:
             return place not in self._to_source and place not in taken
 
         begin, end = run
-        begins, ends = self._sentence[begin]
+        begins, ends = self._sentence[begin][0], self._sentence[end - 1][1]
         is_next = words[0] - 1 in self._to_target or words[0] == begins[0]
         if is_next and self._is_word[begin]:
             while begin > max(target[0], begins[1]) and is_loose(begin - 1):
@@ -202,7 +202,9 @@ def _write(
     position = 0
     for index in range(len(words) + 1):
         begin, end = words[index] if index < len(words) else (len(target), len(target))
-        parts += _join(before.get(index, []), target[position:begin], write, index, len(words))
+        gap = target[position:begin]
+        is_word = target[begin : begin + 1].isalnum()
+        parts += _join(before.get(index, []), gap, write, index, len(words), is_word)
         parts += write(target[begin:end])
         position = end
     return tuple(parts)
@@ -214,17 +216,21 @@ def _join(
     write: Callable[[str], Parts],
     index: int,
     num_words: int,
+    is_word: bool,
 ) -> list[str | int]:
     parts: list[str | int] = []
     opened: set[int] = set()
-    is_gap_due, is_space = True, False
+    is_gap_due, is_space, is_space_due = True, False, False
 
     def put_gap() -> None:
-        nonlocal is_gap_due, is_space
+        nonlocal is_gap_due, is_space, is_space_due
         if is_gap_due:
             parts.extend(write(gap))
             is_space = is_space or bool(gap)
-        is_gap_due = False
+        if is_space_due and not is_space:
+            parts.extend(write(" "))
+            is_space = True
+        is_gap_due = is_space_due = False
 
     for kind, node in events:
         if kind == "close":
@@ -238,17 +244,12 @@ def _join(
             parts += node.open
         else:
             before, after = node.spaces
-            if is_gap_due and before:
+            if (before and index) or is_space_due:
+                is_space_due = True
                 put_gap()
-            if before and index > 0 and not is_space:
-                parts += write(" ")
             parts += node.open
             is_space = False
-            if after and index < num_words:
-                if is_gap_due and gap:
-                    put_gap()
-                else:
-                    parts += write(" ")
-                    is_space = True
+            is_space_due = after or (is_word and bool(gap) and not is_gap_due)
+    is_space_due = is_space_due and index < num_words
     put_gap()
     return parts

@@ -1,7 +1,7 @@
 """Documents translated sentence by sentence, whatever translates.
 
-A placeholder that is a part of its sentence is masked: by a made-up name, which a model copies, or
-by a number. A translation that doesn't hold every mask exactly once is thrown away, and the
+A placeholder that is a part of its sentence is masked: by a name, which a model copies, or by a
+number. A translation that doesn't hold every mask exactly once is thrown away, and the
 sentence translated with the other kind; if that fails too, it is translated without its
 placeholders, which are put back where the words around them went. So none is ever lost or doubled.
 """
@@ -16,10 +16,12 @@ from transformer.text.markup.document import Document
 from transformer.text.markup.placement import place_nodes
 from transformer.text.markup.segment import FIRST_SLOT, Node, Parts, Segment
 
-NAMES = ("Kalomi", "Nareko", "Tavido", "Selamo", "Radiko", "Banito", "Lomaki", "Denaro")
+NAMES = ("David", "Thomas", "Laura", "Martin", "Sarah", "Robert", "Julia", "Daniel")
 NUMBERS = ("17", "23", "42", "38", "64", "59", "86", "71")
 # Names for words and numbers for numbers, then the other way round.
 _MASKS = (NAMES, NUMBERS)
+# Where a sign was taken out before them.
+_SPACE_BEFORE_STOPS = re.compile(r"\s+(?=[.,](?:\s|\Z))")
 _SLOT = re.compile(f"[{chr(FIRST_SLOT)}-\U0010fffd]")
 
 # As many translations as texts, in order.
@@ -108,11 +110,12 @@ def _mask(sentence: _Sentence, segment: Segment, attempt: int) -> str | None:
             return None
         masks[slot] = mask
         sentence.masks[mask] = slot
-    return _SLOT.sub(lambda found: masks[found[0]], sentence.source)
+    text = _SLOT.sub(lambda found: masks[found[0]], sentence.source)
+    return _SPACE_BEFORE_STOPS.sub("", text) if segment.nodes else text
 
 
 def _without_slots(source: str) -> str:
-    return re.sub(r" {2,}", " ", _SLOT.sub("", source)).strip()
+    return _SPACE_BEFORE_STOPS.sub("", re.sub(r" {2,}", " ", _SLOT.sub("", source))).strip()
 
 
 def _unmask(answer: str, masks: dict[str, str]) -> str | None:
