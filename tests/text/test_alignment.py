@@ -18,11 +18,15 @@ PAIRS = [
 ]
 
 
+class Pairs(PairDataset):
+    """Pairs in memory."""
+
+
 @pytest.fixture(scope="module")
 def trained():
     spec = BpeSpec(kind="bpe", size=400, min_frequency=1, mark_case=True)
     tokenizer = fit_tokenizer(spec, [text for pair in PAIRS for text in pair])
-    pairs = PairDataset()
+    pairs = Pairs()
     for side, texts in zip(("source", "target"), zip(*PAIRS, strict=True), strict=True):
         ids = [[*tokenizer.encode(text), tokenizer.eos_id] for text in texts]
         lengths = np.array([len(one) for one in ids])

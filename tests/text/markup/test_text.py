@@ -91,6 +91,6 @@ def test_markdown_keeps_all_but_its_words(translate):
     )
     assert translate(read_markdown(text)) == (
         '---\nt: un\n---\n# **CHAT** UN\n\n`x = 1` [NOIR](a%20b "t") CHAT *GROS* UN\n'
-        "- DEUX\n    1. TROIS ![trois](y.png)\n\n```\nun chat\n```\n\n    code\n\n"
+        "- DEUX\n    1. ![trois](y.png) TROIS\n\n```\nun chat\n```\n\n    code\n\n"
         "| UN | DEUX |\n|:--|---|\n| `x` | CHATS TROIS |\n\n<p>un</p>\n\n[r]: http://x.org\n"
     )
