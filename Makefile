@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 # What installs the packages: uv, or pip.
 INSTALLER ?= uv
+# Of pyproject.toml; `make EXTRAS=train,dev,team` has what a team's servers need too.
+EXTRAS ?= train,dev
 INSTALLED := $(VENV)/.installed
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export MLFLOW_DISABLE_TELEMETRY := true
@@ -27,7 +29,7 @@ setup: $(INSTALLED)
 $(INSTALLED): pyproject.toml constraints.txt tools/install.py
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	python tools/install.py --installer $(INSTALLER)
+	python tools/install.py --installer $(INSTALLER) --extras $(EXTRAS)
 	touch $@
 
 repro: setup

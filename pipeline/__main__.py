@@ -4,6 +4,7 @@ Stage files import nothing heavy until they run, so `--help` answers at once.
 """
 
 import gc
+import os
 import sys
 
 import typer
@@ -52,9 +53,14 @@ for command in (
 ):
     app.command(rich_help_panel="Commands")(command)
 
+# DVC's stands in .dvc/config.
+_NO_TELEMETRY = {"MLFLOW_DISABLE_TELEMETRY": "true", "HF_HUB_DISABLE_TELEMETRY": "1"}
+
 
 def main() -> None:
     """Runs a command; what the user can mend is told without a traceback."""
+    for name, value in _NO_TELEMETRY.items():
+        os.environ.setdefault(name, value)
     bound_spinning()
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     try:

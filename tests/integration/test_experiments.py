@@ -96,7 +96,7 @@ def test_what_cannot_be_compared_is_told(tried):
 
 
 def test_params_edited_since_are_noted(tried, params):
-    params.write_text(params.read_text().replace("learning_rate: 0.004", "learning_rate: 0.5"))
+    params.write_text(params.read_text().replace("learning_rate: 0.006", "learning_rate: 0.5"))
     told = compare(tried, "HEAD", "workspace")
     assert told["params"] == {}
     assert "params.yaml was edited since: train.learning_rate" in told["b"]["notes"][0]

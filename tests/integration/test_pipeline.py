@@ -108,7 +108,7 @@ def test_an_experiment_in_a_copy_is_tracked_in_the_main_checkout(trained):
     assert len(newest.data.tags["dvc_exp_baseline_rev"]) == 40
     assert newest.data.tags["git_dirty"] == "false"
     assert {"bleu", "float32_bleu", "int8_bleu"} <= newest.data.metrics.keys()
-    assert "learning_rate: 0.004" in trained.read("params.yaml")
+    assert "learning_rate: 0.006" in trained.read("params.yaml")
 
 
 def test_translating_needs_neither_torch_nor_dvc_nor_mlflow(trained):
