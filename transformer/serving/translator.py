@@ -12,6 +12,7 @@ from transformer.search.options import SearchOptions
 from transformer.serving.card import INPUTS, OUTPUTS, load_card, verify_graph
 from transformer.serving.int8_probe import saturates
 from transformer.serving.session import Provider, count_threads, expect_provider, open_session
+from transformer.text.alignment import TABLE, Aligner, Alignment
 from transformer.text.normalize import normalize
 from transformer.text.sentences import split_sentences
 from transformer.text.tokenizer import TokenizerPair
@@ -99,6 +100,8 @@ class Translator:
             )
         self._normalization = dict(self.card.normalization.source)
         self._words = WordList.load(folder / WORDS) if WORDS in self.card.files else None
+        table = folder / TABLE if TABLE in self.card.files else None
+        self._aligner = Aligner.load(self._tokenizers, table)
 
         def choose(provider: Literal["cpu", "cuda"]) -> str:
             wanted = precision
@@ -174,9 +177,22 @@ class Translator:
             for row, answer in zip(batch, answers, strict=True):
                 translations[row] = answer
         remaining = iter(translations)
-        language = self.card.target_language.replace("_", "-").partition("-")[0]
-        gap = "" if language in UNSPACED_LANGUAGES else " "
+        gap = self.sentence_gap
         return [_join([next(remaining) for _ in of_text], gap) for of_text in pieces]
+
+    @property
+    def sentence_gap(self) -> str:
+        """What the target language puts between two sentences: a space, or nothing."""
+        language = self.card.target_language.replace("_", "-").partition("-")[0]
+        return "" if language in UNSPACED_LANGUAGES else " "
+
+    def align(self, source: str, target: str) -> Alignment:
+        """Which words of a sentence and of its translation belong together, in their spans.
+
+        By a table that the export made (`transformer.text.alignment`); by spelling and place alone
+        where the folder has none, as older ones.
+        """
+        return self._aligner.align(source, target)
 
     def unknown_words(self, text: str) -> list[str]:
         """The words of a text that the training text never had, each once, as they stand.
