@@ -17,6 +17,7 @@ from pipeline.commands.pack import pack
 from pipeline.commands.plots import plots
 from pipeline.commands.promote import promote
 from pipeline.commands.recipe import recipe
+from pipeline.commands.serve import serve
 from pipeline.commands.sweep import sweep
 from pipeline.commands.sync import sync
 from pipeline.commands.text_command import TextCommand
@@ -48,7 +49,7 @@ for stage in (download, clean, vocab, tokenize, pretrain, train, evaluate, expor
 app.command(rich_help_panel="Commands", cls=TextCommand)(translate)
 for command in (
     *(recipe, check, affected, experiments, compare, plots, sweep),
-    *(pack, adopt, sync, promote, ui),
+    *(pack, adopt, sync, promote, ui, serve),
 ):
     app.command(rich_help_panel="Commands")(command)
 
