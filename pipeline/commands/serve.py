@@ -53,6 +53,7 @@ def serve(
         return
     try:
         from transformer.serving.http.app import make_app
+        from transformer.serving.http.page import ROUTES
         from transformer.serving.http.server import serve as serve_app
     except ModuleNotFoundError as error:
         raise ValueError(
@@ -76,7 +77,8 @@ def serve(
         num_workers,
     )
     typer.echo(f"http://{host}:{port} translates {', '.join(service.catalog.by_name)}", err=True)
-    serve_app(make_app(service, allow_origin or (), log_texts), host, port, limits)
+    app = make_app(service, allow_origin or (), log_texts, ROUTES)
+    serve_app(app, host, port, limits)
 
 
 def _add_key(keys: Path | None, name: str) -> None:
