@@ -2,15 +2,15 @@
 
 // Milliseconds without a key before a text is translated.
 const PAUSE = 250;
-const NUM_WORDINGS = 6;
+const NUM_BEST = 5;
 // Longer translations are there to be read, not to be heard at every change.
 const LONGEST_HEARD = 200;
 const AUTO = "auto";
 const RIGHT_TO_LEFT = ["Arab", "Hebr", "Syrc", "Thaa", "Nkoo", "Adlm", "Rohg"];
 
 const $ = (id) => document.getElementById(id);
-const [from, to, source, output] =
-  ["source-language", "target-language", "source", "output"].map($);
+const [from, to, source, output] = ["from", "to", "source", "output"].map($);
+const wordings = $("wordings"); // stands below its line while it is open
 
 let languages = [];
 let settings = {};
@@ -25,29 +25,21 @@ async function ask(path, body, signal) {
     headers["Content-Type"] = "application/json";
     body = JSON.stringify(body);
   }
-  const method = body ? "POST" : "GET";
-  const response = await fetch(path, { method, headers, body, signal }).catch((error) => {
-    throw error.name === "AbortError" ? error : new Error("The service can’t be reached.");
+  const options = { method: body ? "POST" : "GET", headers, body, signal };
+  const response = await fetch(path, options).catch(() => {
+    throw new Error("The service can’t be reached.");
   });
   if (response.ok) return response;
   const told = await response.json().catch(() => ({}));
-  const error = new Error(told.error ?? `The service failed (${response.status}).`);
-  throw Object.assign(error, { retryAfter: Number(response.headers.get("Retry-After")) });
+  throw new Error(told.error ?? `The service failed (${response.status}).`);
 }
 
 const askJson = async (...request) => (await ask(...request)).json();
 
-function make(tag, content, attributes = {}) {
-  const element = document.createElement(tag);
+function make(tag, content, properties = {}) {
+  const element = Object.assign(document.createElement(tag), properties);
   element.append(...[content].flat());
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
   return element;
-}
-
-function makeButton(content, onClick) {
-  const button = make("button", content, { type: "button" });
-  button.onclick = onClick;
-  return button;
 }
 
 function fill(values) {
@@ -56,8 +48,10 @@ function fill(values) {
   }
 }
 
-const format = (number, digits = 0) =>
-  number.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+function format(number, digits = 0) {
+  const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return number.toLocaleString("en", options).replace("-", "−");
+}
 
 // Languages
 
@@ -75,7 +69,7 @@ function direction(code) {
 function fillSources() {
   const sources = languages.filter((one) => one.targets.length);
   from.replaceChildren(...sources.map((one) => new Option(one.name, one.code)));
-  if (sources.length > 1) from.prepend(new Option("", AUTO));
+  if (sources.length > 1) from.prepend(new Option("Any language", AUTO));
   from.value = settings.language.source.code;
   fillTargets(settings.language.target.code);
 }
@@ -119,7 +113,7 @@ async function translate() {
   newest?.abort();
   const mine = (newest = new AbortController());
   closeWordings();
-  tellError();
+  $("error").replaceChildren();
   output.ariaBusy = "true";
   try {
     const text = source.value;
@@ -127,7 +121,7 @@ async function translate() {
     const reply = isWanted && (await askJson("v1/translate", request(text), mine.signal));
     if (mine === newest) show(text, reply ? reply.translations[0] : null);
   } catch (error) {
-    if (mine === newest) refuse(error);
+    if (mine === newest) tellError(error.message, translate);
   }
   if (mine === newest) output.ariaBusy = "false";
 }
@@ -139,43 +133,34 @@ function show(text, answer) {
     ...lines.map((line, n) => make("div", line.trim() ? makeLine(n, sources[n]) : "\n")),
   );
   $("copy").hidden = $("hint").hidden = !answer;
-  $("note").textContent = answer ? tellDoubts(answer) : "";
   model = answer?.model ?? model;
-  showDetected(answer);
+  $("note").textContent = answer ? tell(answer) : "";
   const heard = lines.join(" ");
   announce(heard.length > LONGEST_HEARD ? "Translated." : heard);
 }
 
-function showDetected(answer) {
-  const option = from.querySelector(`[value=${AUTO}]`);
-  if (!option) return;
-  const found = from.value === AUTO && answer;
-  option.textContent = found ? `Any language: ${name(model.source)}` : "Any language";
+function tell({ unknown_words: words, candidates }) {
+  const notes = [];
+  if (from.value === AUTO) notes.push(`From ${name(model.source)}.`);
+  if (words.length) {
+    const more = words.length > 8 ? ` and ${words.length - 8} more` : "";
+    const few = words.slice(0, 8).join(", ");
+    notes.push(`New to the model, so carried over or guessed: ${few}${more}.`);
+  }
+  if (!candidates[0].is_complete) notes.push("Cut short at the model’s length limit.");
+  return notes.join(" ");
 }
 
-function tellDoubts({ unknown_words: words, candidates }) {
-  const more = words.length > 8 ? ` and ${words.length - 8} more` : "";
-  const unknown = `New to the model, so carried over or guessed: ${words.slice(0, 8).join(", ")}`;
-  const cut = candidates[0].is_complete ? "" : "Cut short at the model’s length limit.";
-  return [words.length ? `${unknown}${more}.` : "", cut].join(" ").trim();
-}
-
-function refuse(error) {
-  const isBusy = error.retryAfter > 0;
-  if (isBusy) timer = setTimeout(translate, 1000 * error.retryAfter);
-  tellError(error.message + (isBusy ? ` Trying again in ${error.retryAfter} s.` : ""));
-}
-
-function tellError(message) {
-  const told = message ? [make("span", message), makeButton("Try again", translate)] : [];
-  $("error").replaceChildren(...told);
+function tellError(message, onclick) {
+  $("error").replaceChildren(make("span", message), make("button", "Try again", { onclick }));
 }
 
 function count() {
   const length = [...source.value].length;
-  const rest = settings.charLimit - length;
-  $("count").textContent =
-    rest < 0 ? `${format(-rest)} too many` : `${format(length)} / ${format(settings.charLimit)}`;
+  const limit = settings.charLimit;
+  $("count").textContent = length > limit
+    ? `${format(length - limit)} over the limit`
+    : `${format(length)} / ${format(limit)}`;
   $("clear").hidden = !length;
   return length;
 }
@@ -183,9 +168,9 @@ function count() {
 // Other wordings of a line
 
 function makeLine(n, sourceLine) {
-  const attributes = { class: "line", role: "button", tabindex: 0, "aria-expanded": false };
-  const line = make("span", lines[n], attributes);
-  line.onclick = () => getSelection().isCollapsed && openWordings(line, n, sourceLine);
+  const line = make("span", lines[n], { className: "line", role: "button", tabIndex: 0 });
+  line.ariaExpanded = "false";
+  line.onclick = () => { if (getSelection().isCollapsed) openWordings(line, n, sourceLine); };
   line.onkeydown = (event) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
@@ -199,30 +184,29 @@ async function openWordings(line, n, sourceLine) {
   line.ariaExpanded = "true";
   let items;
   try {
-    const body = { ...request(sourceLine), num_best: NUM_WORDINGS };
+    const body = { ...request(sourceLine), num_best: NUM_BEST };
     const { candidates } = (await askJson("v1/translate", body)).translations[0];
     const others = new Set(candidates.map((one) => one.text));
     others.delete(lines[n]);
-    items = [...others].map((text) => makeButton(text, () => choose(line, n, text)));
+    const choose = (text) => () => {
+      lines[n] = line.textContent = text;
+      closeWordings().focus();
+    };
+    items = [...others].map((text) => make("button", text, { onclick: choose(text) }));
     if (!items.length) items = [make("p", "The model has none for this line.")];
   } catch (error) {
     items = [make("p", error.message)];
   }
   if (!line.isConnected || line.ariaExpanded !== "true") return; // the text went on
-  const list = $("alternatives").querySelector("ul");
+  const list = wordings.querySelector("ul");
   list.replaceChildren(...items.map((item) => make("li", item)));
-  Object.assign(list, { lang: output.lang, dir: output.dir });
-  $("alternatives").hidden = false;
+  list.lang = output.lang;
+  line.parentElement.after(wordings);
   list.querySelector("button")?.focus();
 }
 
-function choose(line, n, text) {
-  lines[n] = line.textContent = text;
-  closeWordings().focus();
-}
-
 function closeWordings() {
-  $("alternatives").hidden = true;
+  wordings.remove();
   const line = output.querySelector("[aria-expanded=true]");
   if (line) line.ariaExpanded = "false";
   return line;
@@ -233,7 +217,7 @@ function closeWordings() {
 async function translateFile(file) {
   const [, stem, ending = ""] = /^(.*?)(\.[^.]*)?$/s.exec(file.name);
   const saved = `${stem}.${to.value}${ending}`;
-  const state = make("span", "Translating …", { class: "hint" });
+  const state = make("span", "Translating …", { className: "hint" });
   $("files").append(make("li", [make("strong", file.name), state]));
   try {
     const known = settings.supportedFilesFormat;
@@ -249,7 +233,7 @@ async function translateFile(file) {
     state.replaceWith(make("a", `Save ${saved}`, { href, download: saved }));
     announce(`${file.name} is translated.`);
   } catch (error) {
-    state.replaceWith(make("span", error.message, { class: "failed" }));
+    state.replaceWith(make("span", error.message, { className: "failed" }));
     announce(`${file.name}: ${error.message}`);
   }
 }
@@ -258,13 +242,13 @@ async function translateFile(file) {
 
 async function openCard() {
   $("card").showModal();
-  const isMeant = (one) =>
-    one.target === to.value && [from.value, from.value === AUTO && model?.source].includes(one.source);
   try {
     const { models } = await askJson("v1/models");
-    const path = `v1/models/${encodeURIComponent((models.find(isMeant) ?? models[0]).name)}`;
-    describe(await askJson(path));
-    $("whole-card").href = path;
+    const wanted = from.value === AUTO ? model?.source : from.value;
+    const found = models.find((one) => one.source === wanted && one.target === to.value);
+    $("whole-card").href = `v1/models/${encodeURIComponent((found ?? models[0]).name)}`;
+    describe(await askJson($("whole-card").href));
+    $("card-error").textContent = "";
   } catch (error) {
     $("card-error").textContent = error.message;
   }
@@ -282,17 +266,16 @@ function describe({ card, precision, provider }) {
     sentences: format(card.num_test_sentences),
     signature: pytorch.signature,
   });
-  const rows = Object.entries(card.graphs).map(([graph, one]) => [
-    one.passed ? graph : `${graph} (left out)`,
-    format(one.bleu, 2),
-    `${format(one.bleu_loss, 2)} [${format(one.bleu_loss_low, 2)}, ${format(one.bleu_loss_high, 2)}]`,
-    `${format(100 * one.identical_share, 1)} %`,
-  ]);
-  const cell = (text, n) => make(n ? "td" : "th", text, n ? {} : { scope: "row" });
-  $("scores").replaceChildren(
-    ...[["PyTorch", format(pytorch.bleu, 2), "", ""], ...rows].map((row) => make("tr", row.map(cell))),
-  );
-  $("card-error").textContent = "";
+  const rows = Object.entries(card.graphs).map(([graph, one]) => {
+    const [loss, low, high] = [one.bleu_loss, one.bleu_loss_low, one.bleu_loss_high]
+      .map((number) => format(number, 2));
+    const share = `${format(100 * one.identical_share, 1)} %`;
+    const which = one.passed ? graph : `${graph} (left out)`;
+    return [which, format(one.bleu, 2), `${loss} [${low}, ${high}]`, share];
+  });
+  const cell = (text, n) => (n ? make("td", text) : make("th", text, { scope: "row" }));
+  const all = [["PyTorch", format(pytorch.bleu, 2), "", ""], ...rows];
+  $("scores").replaceChildren(...all.map((row) => make("tr", row.map(cell))));
 }
 
 function openCode() {
@@ -317,7 +300,7 @@ source.oninput = translateSoon;
 from.onchange = () => { fillTargets(to.value); translate(); };
 to.onchange = () => { turn(); translate(); };
 $("key-form").onsubmit = (event) => { event.preventDefault(); translate(); };
-$("clear").onclick = () => { source.value = ""; translateSoon(); source.focus(); };
+$("clear").onclick = () => { source.value = ""; translate(); source.focus(); };
 $("swap").onclick = swap;
 $("copy").onclick = () => copy($("copy"), lines.join("\n"));
 $("open-card").onclick = openCard;
@@ -325,10 +308,7 @@ $("open-code").onclick = openCode;
 for (const button of document.querySelectorAll("[data-copies]")) {
   button.onclick = () => copy(button, $(button.dataset.copies).innerText);
 }
-for (const dialog of document.querySelectorAll("dialog")) {
-  dialog.onclick = (event) => event.target === dialog && dialog.close();
-}
-onkeydown = (event) => event.key === "Escape" && closeWordings()?.focus();
+onkeydown = (event) => { if (event.key === "Escape") closeWordings()?.focus(); };
 
 $("file").onchange = (event) => {
   [...event.target.files].forEach(translateFile);
@@ -337,7 +317,7 @@ $("file").onchange = (event) => {
 const isOfFiles = (event) => event.dataTransfer.types.includes("Files");
 const mark = (isDropping) => $("panes").classList.toggle("dropping", isDropping);
 ondragover = (event) => { if (isOfFiles(event)) { event.preventDefault(); mark(true); } };
-ondragleave = (event) => event.relatedTarget ?? mark(false);
+ondragleave = (event) => { if (!event.relatedTarget) mark(false); };
 ondrop = (event) => {
   if (!isOfFiles(event)) return;
   event.preventDefault();
@@ -345,13 +325,16 @@ ondrop = (event) => {
   [...event.dataTransfer.files].forEach(translateFile);
 };
 
+wordings.remove();
+wordings.hidden = false;
 try {
-  [settings, languages] = await Promise.all(["frontend/settings", "languages"].map((path) => askJson(path)));
+  settings = await askJson("frontend/settings");
+  languages = await askJson("languages");
   fillSources();
-  for (const one of document.querySelectorAll("[data-needs-key]")) one.hidden = !settings.keyRequired;
+  document.body.classList.toggle("needs-key", settings.keyRequired);
   $("choose").hidden = $("drop-hint").hidden = !settings.supportedFilesFormat.length;
   $("file").accept = settings.supportedFilesFormat.join();
   translateSoon();
 } catch (error) {
-  tellError(error.message);
+  tellError(error.message, () => location.reload());
 }
