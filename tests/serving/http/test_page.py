@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -34,33 +33,30 @@ def browser():
 @pytest.fixture
 def open_page(browser, serve):
     """Opens the page of a service; it may ask that service alone, and break nothing."""
-    contexts, asked, problems = [], set(), []
+    contexts, asked, problems = [], [], []
 
     def start(*folders, limits=None, keys=None, **options):
         served = serve(*folders, limits=limits, keys=keys, more_routes=ROUTES)
         context = browser.new_context(**options)
-        contexts.append(context)
+        contexts.append((context, served.url))
         context.set_default_timeout(30_000)
         page = context.new_page()
         page.served = served
-        page.on("request", lambda request: asked.add(urlsplit(request.url)[:2]))
+        page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
             "console",
             lambda said: problems.append(said.text) if "Content Security" in said.text else None,
         )
         page.goto(served.url)
-        page.wait_for_function("document.getElementById('count').textContent")
+        page.wait_for_function("() => document.getElementById('count').textContent")
         return page
 
     yield start
-    for context in contexts:
+    for context, url in contexts:
         context.close()
+        assert [other for other in asked if not other.removeprefix("blob:").startswith(url)] == []
     assert problems == []
-    assert {(scheme, host) for scheme, host in asked if scheme != "blob"} == {
-        urlsplit(context_url)[:2] for context_url in {f"http://{host}" for _, host in asked if host}
-    }
-    assert len([host for _, host in asked if host]) == 1
 
 
 def library(folder, text):
@@ -124,22 +120,24 @@ def test_what_is_typed_is_translated_as_the_library_does(open_page, make_transla
     page.keyboard.type(TEXT, delay=5)
     wait_until_shown(page, library(folder, TEXT))
     assert "chats, chien" in page.locator("#note").inner_text().replace("« ", "")
-    assert page.locator("#status").inner_text() == " ".join(library(folder, TEXT).split("\n"))
+    assert page.locator("#status").inner_text().split() == library(folder, TEXT).split()
     # Not each key was a request.
-    assert page.served.metric("requests_total", route="/v1/translate", method="POST", status="200") < 4
+    assert (
+        page.served.metric("requests_total", route="/v1/translate", method="POST", status="200") < 4
+    )
     page.locator("#clear").click()
     wait_until_shown(page, "")
 
 
 def test_an_answer_that_comes_late_is_dropped(open_page):
     page = open_page()
+    page.evaluate("() => { AbortController.prototype.abort = () => {}; }")  # too late for it
     held = []
-    page.route("**/v1/translate", lambda route: held.append(route))
+    page.route("**/v1/translate", lambda route: route.continue_() if held else held.append(route))
     write(page, "un chat")
-    page.wait_for_function("document.getElementById('output').ariaBusy === 'true'")
+    page.wait_for_function("() => document.getElementById('output').ariaBusy === 'true'")
     while not held:
         page.wait_for_timeout(10)
-    page.unroute("**/v1/translate")
     write(page, "deux chat")
     wait_until_shown(page, "DEUX CHAT")
     held[0].fulfill(json={"translations": [{"candidates": [{"text": "LATE"}]}]})
@@ -156,7 +154,7 @@ def test_a_slow_network_is_waited_for_in_sight(open_page):
     for text in ("un", "un chat", "un chat dort"):
         write(page, text)
         page.wait_for_timeout(400)  # each is asked for before the one before is answered
-    page.wait_for_function("document.getElementById('output').ariaBusy === 'true'")
+    page.wait_for_function("() => document.getElementById('output').ariaBusy === 'true'")
     wait_until_shown(page, "UN CHAT DORT")
     assert page.locator("#output").get_attribute("aria-busy") == "false"
 
@@ -195,8 +193,8 @@ def test_arabic_runs_from_the_right_and_back(open_page, make_translator):
     there = make_translator("there", source_language="en", target_language="ar")
     back = make_translator("back", source_language="ar", target_language="en")
     page = open_page(there, back)
-    page.get_by_label("Translate from").select_option("en")
-    assert page.get_by_label("Translate to").evaluate("it => it.value") == "ar"
+    page.get_by_role("combobox", name="Translate from").select_option("en")
+    assert page.get_by_role("combobox", name="Translate to").evaluate("it => it.value") == "ar"
     write(page, "un chat")
     wait_until_shown(page, "UN CHAT")
 
@@ -219,7 +217,7 @@ def test_arabic_runs_from_the_right_and_back(open_page, make_translator):
     assert (source.get_attribute("dir"), source.get_attribute("lang")) == ("rtl", "ar")
     assert output.get_attribute("dir") == "ltr"
     assert source.input_value() == "UN CHAT"
-    page.get_by_label("Translate from").select_option("auto")
+    page.get_by_role("combobox", name="Translate from").select_option("auto")
     assert source.get_attribute("dir") == "auto"
     page.locator("#note").get_by_text("From ").wait_for()
 
@@ -293,7 +291,10 @@ def test_the_card_is_one_click_away(open_page, make_translator):
     assert any(row.startswith("float16 (left out)") for row in rows)
     assert axe_violations(page) == []
     whole = dialog.get_by_role("link", name="The whole card").get_attribute("href")
-    assert requests.get(f"{page.served.url}/{whole}", timeout=20).json()["card"]["files"] == card["files"]
+    assert (
+        requests.get(f"{page.served.url}/{whole}", timeout=20).json()["card"]["files"]
+        == card["files"]
+    )
     page.keyboard.press("Escape")
     assert page.evaluate("document.activeElement.id") == "open-card"
 
@@ -335,14 +336,16 @@ def test_the_same_request_for_programs_gives_the_same(open_page, make_translator
     assert from_curl == answers[1].removesuffix("\n") == library(folder, TEXT)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
-def test_it_fits_and_breaks_no_rule_of_accessibility(open_page, scheme, width):
-    page = open_page(color_scheme=scheme, viewport={"width": width, "height": 720})
+def test_it_fits_and_breaks_no_rule_of_accessibility(open_page):
+    page = open_page()
     write(page, "un chat dort\nun chien")
     wait_until_shown(page, "UN CHAT DORT\nUN CHIEN")
-    assert axe_violations(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for width in (320, 1280):
+        page.set_viewport_size({"width": width, "height": 720})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert axe_violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_the_page_loads_nothing_of_other_hosts_and_no_inline_script(serve):
