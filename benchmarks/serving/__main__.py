@@ -195,11 +195,7 @@ def faults(bench: Bench) -> None:
         found = load.result()
     bench.figures["TERM: exit code, statuses (0: connection refused)"] = [code, found["statuses"]]
     broken = sum(n for status, n in found["statuses"].items() if status not in ("0", "200"))
-    bench.verdicts.append(
-        judge(
-            "TERM: half an answer or an error", broken + found["wrong"], 0, "{:.0f}", is_most=True
-        )
-    )
+    bench.verdicts.append(judge("TERM: errors", broken + found["wrong"], 0, "{:.0f}", is_most=True))
     folder = bench.folder / "swapped"
     shutil.copytree(bench.model, folder)
     with bench.service(model=folder) as server:

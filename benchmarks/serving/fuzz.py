@@ -46,7 +46,14 @@ def malice() -> list[bytes]:
         "<" * 50_000,
         "%s%n{0}${x}" * 1000,
     ]
-    infer = {"name": "text", "shape": [1], "datatype": "BYTES"}
+    infer: dict[str, Any] = {"name": "text", "shape": [1], "datatype": "BYTES"}
+    tensors: list[dict[str, Any]] = [
+        {"shape": [-1], "data": []},
+        {"shape": [10**30, 0], "data": []},
+        {"data": [[[]]]},
+        {"data": [1]},
+        {"parameters": {"binary_data_size": 10**12}},
+    ]
     infinite = b'{"text": "un", "target": "en", "length_penalty": NaN, "patience": Infinity}'
     boundary = "multipart/form-data; boundary=x"
     form = b'--x\r\nContent-Disposition: form-data; name="q"\r\n\r\nun\r\n'
@@ -73,13 +80,7 @@ def malice() -> list[bytes]:
         _request("/v1/translate", _json({"text": ["un"] * 100_000, "target": "en"})),
         *(
             _request("/v2/models/fr-en/infer", _json({"inputs": [infer | changed]}))
-            for changed in (
-                {"shape": [-1], "data": []},
-                {"shape": [10**30, 0], "data": []},
-                {"data": [[[]]]},
-                {"data": [1]},
-                {"parameters": {"binary_data_size": 10**12}},
-            )
+            for changed in tensors
         ),
         _request("/v2/models/fr-en/infer", b"{}", more="Inference-Header-Content-Length: 9\r\n"),
         _request("/v2/models/..%2f..%2fetc/infer", b"{}"),

@@ -1,4 +1,4 @@
-"""What a tutorial would serve: FastAPI, a request after the other into the library. `FOLDER PORT`."""
+"""What a tutorial would serve: FastAPI, one request after the other: `FOLDER PORT`."""
 
 import sys
 import threading
