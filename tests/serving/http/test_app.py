@@ -162,6 +162,8 @@ def test_a_file_is_translated_and_fetched_by_a_name_of_ours(serve):
         ("/translate", {"q": "un", "format": "rtf"} | FR_EN, "'rtf' is not supported; there is"),
         ("/translate", {"q": "un", "format": 1} | FR_EN, "format must be a string"),
         ("/translate", {"q": "\ud800"} | FR_EN, "not valid Unicode"),
+        ("/translate", {"q": "\ud800", "source": "auto", "target": "en"}, "not valid Unicode"),
+        ("/detect", {"q": "\ud800"}, "text 1: not valid Unicode"),
         ("/translate", {"q": "un", "source": "\ud800", "target": "en"}, "is not supported"),
         ("/translate", ["un"], "must be a JSON object"),
         ("/translate", {"q": "un", "alternatives": 99} | FR_EN, "allows at most 16"),

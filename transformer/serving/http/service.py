@@ -148,9 +148,9 @@ class Service:
         if text_format != PLAIN and text_format not in TEXT_FORMATS:
             known = ", ".join([PLAIN, *TEXT_FORMATS])
             raise invalid(f"format = {text_format!r} is not supported; there is {known}")
-        self._check_size(texts)
+        self._check(texts)
         catalog = self.catalog
-        models = [await self._choose(catalog, text, source, target) for text in texts]
+        models = [self._choose(catalog, text, source, target) for text in texts]
         options = {
             model: self._options(model, num_best, beam_size, length_penalty, patience)
             for model, _ in models
@@ -195,8 +195,8 @@ class Service:
             known = ", ".join(FILE_FORMATS)
             raise invalid(f"Invalid request: file format not supported; there is {known}")
         text = content.decode("utf-8", "replace")
-        self._check_size([text])
-        model, _ = await self._choose(self.catalog, text[:_LONG_TEXT], source, target)
+        self._check([text])
+        model, _ = self._choose(self.catalog, text, source, target)
         caller.charge(len(text))
         self.metrics.characters.labels(model.name).inc(len(text))
         options = self._options(model)
@@ -212,7 +212,7 @@ class Service:
         except ValueError as error:
             raise invalid(f"file: {error}") from None
 
-    def _check_size(self, texts: Sequence[str]) -> None:
+    def _check(self, texts: Sequence[str]) -> None:
         if len(texts) > self.limits.max_texts:
             raise invalid(
                 f"Invalid request: {len(texts)} texts exceed the limit of {self.limits.max_texts}"
@@ -223,27 +223,28 @@ class Service:
                 f"Invalid request: {num_characters} characters exceed the limit of "
                 f"{self.limits.max_characters}"
             )
+        for number, text in enumerate(texts, 1):
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise invalid(f"text {number}: not valid Unicode: {error}") from None
 
-    async def _choose(
+    def _choose(
         self, catalog: Catalog, text: str, source: str, target: str
     ) -> tuple[Model, float | None]:
         if source.casefold() != AUTO:
             return catalog.find(source, target), None
-        language, share = (await self.detect(text, target, catalog))[0]
+        language, share = catalog.detect(text[:_LONG_TEXT], target)[0]
         return catalog.find(language, target), share
 
-    async def detect(
-        self, text: str, target: str | None = None, catalog: Catalog | None = None
-    ) -> list[Detected]:
+    def detect(self, text: str) -> list[Detected]:
         """Source languages, as `Catalog.detect` finds them in the beginning of a text.
 
         Raises:
-            ServiceError: nothing is translated into `target`.
+            ServiceError: it is too long, or not valid Unicode.
         """
-        try:
-            return (catalog or self.catalog).detect(text[:_LONG_TEXT], target)
-        except UntranslatableError as error:
-            raise invalid(str(error)) from None
+        self._check([text])
+        return self.catalog.detect(text[:_LONG_TEXT])
 
     def _options(
         self,

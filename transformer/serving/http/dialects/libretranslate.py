@@ -52,7 +52,7 @@ async def detect(service: Service, request: Request) -> Response:
     _identify(service, request, values)
     texts = _required_texts(values)
     text = texts if isinstance(texts, str) else " ".join(texts)
-    found = await service.detect(text)
+    found = service.detect(text)
     return JsonResponse(
         [{"confidence": _percent(share), "language": language} for language, share in found]
     )
