@@ -13,11 +13,12 @@ from transformer.serving.http.catalog import AUTO, Catalog, Model
 from transformer.serving.http.errors import ServiceError, invalid
 from transformer.serving.http.files import FileStore
 from transformer.serving.http.formats import (
-    FILE_FORMATS,
     PLAIN,
     TEXT_FORMATS,
-    TranslatePieces,
+    Translate,
     split_lines,
+    translate_file,
+    translate_texts,
 )
 from transformer.serving.http.keys import Caller, Keys
 from transformer.serving.http.limits import Limits
@@ -135,7 +136,7 @@ class Service:
             source: a language, or `auto`, which each text is asked for.
             target: a language.
             caller: who asks.
-            text_format: `text`, or one of `TEXT_FORMATS`.
+            text_format: one of `TEXT_FORMATS`.
             num_best: translations wanted of each text. One that has several lines, or that the
                 model doesn't hold as a whole, or that isn't plain text, has one.
             beam_size: as `Translator.translate` takes it; at least `num_best` where it is None.
@@ -145,8 +146,8 @@ class Service:
         Raises:
             ServiceError: the request is wrong, too much, or took too long.
         """
-        if text_format != PLAIN and text_format not in TEXT_FORMATS:
-            known = ", ".join([PLAIN, *TEXT_FORMATS])
+        if text_format not in TEXT_FORMATS:
+            known = ", ".join(TEXT_FORMATS)
             raise invalid(f"format = {text_format!r} is not supported; there is {known}")
         self._check(texts)
         catalog = self.catalog
@@ -169,7 +170,7 @@ class Service:
                         translated[place] = answer
         except TimeoutError:
             raise self._too_late() from None
-        except UntranslatableError as error:
+        except ValueError as error:  # a text can't be translated, or isn't of its format
             raise invalid(str(error)) from None
         return [
             Answer(translations, model, confidence)
@@ -183,7 +184,7 @@ class Service:
 
         Args:
             content: of the file.
-            ending: of its name, such as `.txt`; one of `FILE_FORMATS`.
+            ending: of its name, such as `.txt`.
             source: a language, or `auto`.
             target: a language.
             caller: who asks.
@@ -191,9 +192,6 @@ class Service:
         Raises:
             ServiceError: the file or the request is wrong, too much, or took too long.
         """
-        if ending not in FILE_FORMATS:
-            known = ", ".join(FILE_FORMATS)
-            raise invalid(f"Invalid request: file format not supported; there is {known}")
         text = content.decode("utf-8", "replace")
         self._check([text])
         model, _ = self._choose(self.catalog, text, source, target)
@@ -201,8 +199,8 @@ class Service:
         self.metrics.characters.labels(model.name).inc(len(text))
         options = self._options(model)
 
-        def translate(pieces: TranslatePieces) -> bytes:
-            return FILE_FORMATS[ending](content, pieces)
+        def translate(pieces: Translate) -> bytes:
+            return translate_file(f"file{ending}", content, model.translator, pieces)
 
         try:
             async with asyncio.timeout(self.limits.deadline_seconds):
@@ -210,7 +208,7 @@ class Service:
         except TimeoutError:
             raise self._too_late() from None
         except ValueError as error:
-            raise invalid(f"file: {error}") from None
+            raise invalid(f"Invalid request: {error}") from None
 
     def _check(self, texts: Sequence[str]) -> None:
         if len(texts) > self.limits.max_texts:
@@ -284,22 +282,15 @@ class Service:
             return [
                 _assemble([next(remaining) for _ in of_text], around) for of_text, around in split
             ]
-        make = TEXT_FORMATS[text_format]
-        answers = []
-        for text in texts:
 
-            def translate(pieces: TranslatePieces, text: str = text) -> str:
-                return make(text, pieces)
+        def translate(pieces: Translate) -> list[str]:
+            return translate_texts(texts, text_format, model.translator, pieces)
 
-            try:
-                whole = await self._in_thread(translate, model, self._options(model))
-            except ValueError as error:
-                raise invalid(str(error)) from None
-            answers.append([Translation(whole, 0.0, True)])
-        return answers
+        wholes = await self._in_thread(translate, model, self._options(model))
+        return [[Translation(whole, 0.0, True)] for whole in wholes]
 
     async def _in_thread(
-        self, function: Callable[[TranslatePieces], _T], model: Model, options: SearchOptions
+        self, function: Callable[[Translate], _T], model: Model, options: SearchOptions
     ) -> _T:
         # Formats are plain functions: they run in a thread, and what they translate waits there
         # for the event loop.
@@ -307,7 +298,7 @@ class Service:
         begun: list[Future[list[list[Translation]]]] = []
         is_over = False
 
-        def translate(pieces: Sequence[str]) -> list[str]:
+        def translate(pieces: list[str]) -> list[str]:
             if is_over:
                 raise TimeoutError
             work = self._translate_pieces(pieces, model, options)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from transformer.serving.http.catalog import AUTO
 from transformer.serving.http.errors import ServiceError, invalid
-from transformer.serving.http.formats import FILE_FORMATS, PLAIN
+from transformer.serving.http.formats import PLAIN, SUFFIXES
 from transformer.serving.http.keys import Caller
 from transformer.serving.http.languages import name_language
 from transformer.serving.http.operations import JsonResponse, Operation
@@ -89,7 +89,7 @@ async def settings(service: Service, request: Request) -> Response:
                 "target": {"code": first.target, "name": name_language(first.target)},
             },
             "suggestions": False,
-            "supportedFilesFormat": list(FILE_FORMATS),
+            "supportedFilesFormat": list(SUFFIXES),
         }
     )
 
