@@ -25,4 +25,6 @@ def measure(
 if __name__ == "__main__":
     folder, size, limit = sys.argv[1:]
     given = json.load(sys.stdin)
-    json.dump(measure(Translator(folder, "cpu"), given, int(size), float(limit)), sys.stdout)
+    translator = Translator(folder, "cpu")
+    print("begun", flush=True)
+    json.dump(measure(translator, given, int(size), float(limit)), sys.stdout)

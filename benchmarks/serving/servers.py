@@ -130,6 +130,8 @@ class Load:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(given))
         self._process.stdin.close()
+        assert self._process.stdout is not None
+        self._process.stdout.readline()  # imports are over, the work begins
 
     def result(self) -> Any:
         """What it answered.

@@ -259,6 +259,19 @@ def test_a_full_queue_is_told_and_empties(serve, slow_run):
     assert served.metric("refused_total", reason="busy") == 1
 
 
+def test_a_crowd_is_told_before_it_is_read(serve, slow_run):
+    served = serve(limits=Limits(max_requests=1))
+    gate, entered = slow_run()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(post, served, "/translate", {"q": "un"} | FR_EN)
+        assert entered.wait(9)
+        reply = post(served, "/v2/translate", {"text": ["un"], "target_lang": "EN"})
+        assert (reply.status_code, reply.headers["retry-after"]) == (429, "1")
+        assert "2 requests are open" in reply.json()["message"]
+        gate.set()
+        assert first.result().status_code == 200
+
+
 def test_what_takes_too_long_is_given_up(serve, slow_run):
     served = serve(limits=Limits(deadline_seconds=0.2))
     slow_run()

@@ -96,6 +96,14 @@ class Service:
         self._batcher.close()
         self._formatters.shutdown(wait=False, cancel_futures=True)
 
+    def expect_room(self) -> None:
+        """Spares reading what would be refused.
+
+        Raises:
+            ServiceError: 429, too many requests wait.
+        """
+        self._batcher.expect_room()
+
     async def reload(self) -> Catalog:
         """Takes on new keys and new versions of the translators.
 

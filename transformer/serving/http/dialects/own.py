@@ -15,6 +15,7 @@ from transformer.serving.http.requests import parse, read_json
 from transformer.serving.http.service import Answer, Service
 
 TAG = "transformer-mt"
+RELOAD = "/admin/reload"
 
 
 class TranslateBody(Section):
@@ -185,7 +186,7 @@ OPERATIONS = (
         statuses=(),
     ),
     Operation(
-        *("POST", "/admin/reload", "Take on new versions; from this machine.", reload, TAG),
+        *("POST", RELOAD, "Take on new versions; from this machine.", reload, TAG),
         reply=Models,
         statuses=(403, 409),
     ),
