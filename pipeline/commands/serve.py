@@ -45,6 +45,9 @@ def serve(
     num_workers: Annotated[
         int | None, typer.Option(min=1, help="Batches side by side.", show_default="one per core")
     ] = None,
+    cache_entries: Annotated[
+        int, typer.Option(min=0, help="Sentences whose translations are kept; 0: none.")
+    ] = 20_000,
     log_texts: Annotated[bool, typer.Option("--log-texts", help="Log requests' bodies.")] = False,
 ) -> None:
     """Translate over HTTP: see docs/serving.md, and /openapi.json."""
@@ -69,7 +72,11 @@ def serve(
             f"warning: {host} can be reached from elsewhere, and without --keys anybody may ask",
             err=True,
         )
-    limits = Limits(max_characters=max_characters, deadline_seconds=deadline_seconds)
+    limits = Limits(
+        max_characters=max_characters,
+        deadline_seconds=deadline_seconds,
+        cache_entries=cache_entries,
+    )
     service = Service(
         lambda known: load_catalog(model or [TRANSLATOR], device, precision, known),
         lambda: Keys(keys),

@@ -162,6 +162,8 @@ def test_a_file_is_translated_and_fetched_by_a_name_of_ours(serve):
         ("/translate", {"q": "un", "format": "rtf"} | FR_EN, "'rtf' is not supported; there is"),
         ("/translate", {"q": "un", "format": 1} | FR_EN, "format must be a string"),
         ("/translate", {"q": "\ud800"} | FR_EN, "not valid Unicode"),
+        ("/translate", {"q": "\ud800", "source": "auto", "target": "en"}, "not valid Unicode"),
+        ("/detect", {"q": "\ud800"}, "text 1: not valid Unicode"),
         ("/translate", {"q": "un", "source": "\ud800", "target": "en"}, "is not supported"),
         ("/translate", ["un"], "must be a JSON object"),
         ("/translate", {"q": "un", "alternatives": 99} | FR_EN, "allows at most 16"),
@@ -255,6 +257,19 @@ def test_a_full_queue_is_told_and_empties(serve, slow_run):
         assert [one.result().status_code for one in waiting] == [200, 200]
     assert post(served, "/translate", {"q": "chat"} | FR_EN).status_code == 200
     assert served.metric("refused_total", reason="busy") == 1
+
+
+def test_a_crowd_is_told_before_it_is_read(serve, slow_run):
+    served = serve(limits=Limits(max_requests=1))
+    gate, entered = slow_run()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(post, served, "/translate", {"q": "un"} | FR_EN)
+        assert entered.wait(9)
+        reply = post(served, "/v2/translate", {"text": ["un"], "target_lang": "EN"})
+        assert (reply.status_code, reply.headers["retry-after"]) == (429, "1")
+        assert "2 requests are open" in reply.json()["message"]
+        gate.set()
+        assert first.result().status_code == 200
 
 
 def test_what_takes_too_long_is_given_up(serve, slow_run):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.serving.http.formats import split_lines, translate_lines
+from transformer.serving.http.formats import split_lines, translate_file, translate_texts
 
 
 def shout(pieces):
@@ -30,7 +30,17 @@ def test_lines_and_what_stands_around_them_make_the_text(text):
     ],
 )
 def test_breaks_blank_lines_and_indentation_stay(text, expected):
-    assert translate_lines(text, shout) == expected
+    assert translate_texts([text], "text", None, shout) == [expected]
+    assert translate_file("un.txt", text.encode(), None, shout) == expected.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [("un.exe", b"", r"un.exe: .* not supported; there is \.txt"), ("a.txt", b"\xff", r"byte 1")],
+)
+def test_other_files_are_refused(name, content, said):
+    with pytest.raises(ValueError, match=said):
+        translate_file(name, content, None, shout)
 
 
 def test_a_line_of_spaces_takes_no_time():

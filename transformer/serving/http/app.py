@@ -158,26 +158,36 @@ class _Intake:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._num_open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         service: Service = scope["app"].state.service
+        self._num_open += 1
         try:
+            if self._num_open > service.limits.max_requests:
+                message = f"Slowdown: {self._num_open} requests are open; try again later"
+                raise ServiceError(429, message, "crowd", 1)
             async with asyncio.timeout(service.limits.receive_seconds):
                 body = await _read(receive, service.limits.max_body_bytes)
+            if scope["method"] == "POST" and scope["path"] != own.RELOAD:
+                service.expect_room()
         except TimeoutError:
             error = ServiceError(408, "the request's body came too slowly", "slow")
-        except ServiceError as too_large:
-            error = too_large
+        except ServiceError as refused:
+            error = refused
         else:
             if body is not None:
                 await self._app(scope, _replay(body, receive), send)
             return
+        finally:
+            self._num_open -= 1
         service.metrics.refused.labels(error.reason).inc()
         response = error_response(error, "message" if scope["path"].startswith("/v2/") else "error")
-        response.headers["Connection"] = "close"  # the rest of the body is not read
+        if error.reason != "busy":  # the rest of the body is not read
+            response.headers["Connection"] = "close"
         await response(scope, receive, send)
 
 

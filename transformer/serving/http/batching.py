@@ -134,8 +134,18 @@ class Batcher:
         Raises:
             ServiceError: 429, with the time after which there may be room.
         """
+        self.expect_room(len(job.rows))
+        self.num_jobs += 1
+        self.num_pieces += len(job.rows)
+        job.future.add_done_callback(lambda _: self._forget(job))
+        with self._changed:
+            self._turns.append(job)
+            self._changed.notify(min(len(job.rows), len(self._workers)))
+
+    def expect_room(self, num_pieces: int = 0) -> None:
+        """Raises what `submit` would for a job of so many pieces."""
         is_full = self.num_jobs >= self._max_jobs
-        if is_full or (self.num_pieces and self.num_pieces + len(job.rows) > self._max_pieces):
+        if is_full or (self.num_pieces and self.num_pieces + num_pieces > self._max_pieces):
             seconds = self.num_pieces * self._seconds_per_piece / len(self._workers)
             raise ServiceError(
                 429,
@@ -143,12 +153,6 @@ class Batcher:
                 "busy",
                 max(1, math.ceil(seconds)),
             )
-        self.num_jobs += 1
-        self.num_pieces += len(job.rows)
-        job.future.add_done_callback(lambda _: self._forget(job))
-        with self._changed:
-            self._turns.append(job)
-            self._changed.notify(min(len(job.rows), len(self._workers)))
 
     def close(self) -> None:
         """Ends the threads once each has finished its batch."""

@@ -26,5 +26,5 @@ class Limits:
     # Translated files that wait to be fetched, and for how long.
     max_files: int = 64
     file_seconds: float = 600.0
-    # Open connections, waiting requests and those that are refused included.
-    max_connections: int = 1_000
+    # Requests that are open at a time, those still being received and refused included.
+    max_requests: int = 1_000

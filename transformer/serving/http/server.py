@@ -29,7 +29,7 @@ def serve(app: ASGIApp, host: str, port: int, limits: Limits) -> None:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)
-    raise_file_limit(2 * limits.max_connections)
+    raise_file_limit(4 * limits.max_requests)
     config = make_config(app, limits, host=host, port=port)
     try:
         listener = config.bind_socket()
@@ -54,7 +54,6 @@ def make_config(app: ASGIApp, limits: Limits, **options: Any) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        limit_concurrency=limits.max_connections,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(limits.deadline_seconds) + 1,
         **options,

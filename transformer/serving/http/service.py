@@ -13,11 +13,12 @@ from transformer.serving.http.catalog import AUTO, Catalog, Model
 from transformer.serving.http.errors import ServiceError, invalid
 from transformer.serving.http.files import FileStore
 from transformer.serving.http.formats import (
-    FILE_FORMATS,
     PLAIN,
     TEXT_FORMATS,
-    TranslatePieces,
+    Translate,
     split_lines,
+    translate_file,
+    translate_texts,
 )
 from transformer.serving.http.keys import Caller, Keys
 from transformer.serving.http.limits import Limits
@@ -95,6 +96,14 @@ class Service:
         self._batcher.close()
         self._formatters.shutdown(wait=False, cancel_futures=True)
 
+    def expect_room(self) -> None:
+        """Spares reading what would be refused.
+
+        Raises:
+            ServiceError: 429, too many requests wait.
+        """
+        self._batcher.expect_room()
+
     async def reload(self) -> Catalog:
         """Takes on new keys and new versions of the translators.
 
@@ -135,7 +144,7 @@ class Service:
             source: a language, or `auto`, which each text is asked for.
             target: a language.
             caller: who asks.
-            text_format: `text`, or one of `TEXT_FORMATS`.
+            text_format: one of `TEXT_FORMATS`.
             num_best: translations wanted of each text. One that has several lines, or that the
                 model doesn't hold as a whole, or that isn't plain text, has one.
             beam_size: as `Translator.translate` takes it; at least `num_best` where it is None.
@@ -145,12 +154,12 @@ class Service:
         Raises:
             ServiceError: the request is wrong, too much, or took too long.
         """
-        if text_format != PLAIN and text_format not in TEXT_FORMATS:
-            known = ", ".join([PLAIN, *TEXT_FORMATS])
+        if text_format not in TEXT_FORMATS:
+            known = ", ".join(TEXT_FORMATS)
             raise invalid(f"format = {text_format!r} is not supported; there is {known}")
-        self._check_size(texts)
+        self._check(texts)
         catalog = self.catalog
-        models = [await self._choose(catalog, text, source, target) for text in texts]
+        models = [self._choose(catalog, text, source, target) for text in texts]
         options = {
             model: self._options(model, num_best, beam_size, length_penalty, patience)
             for model, _ in models
@@ -169,7 +178,7 @@ class Service:
                         translated[place] = answer
         except TimeoutError:
             raise self._too_late() from None
-        except UntranslatableError as error:
+        except ValueError as error:  # a text can't be translated, or isn't of its format
             raise invalid(str(error)) from None
         return [
             Answer(translations, model, confidence)
@@ -183,7 +192,7 @@ class Service:
 
         Args:
             content: of the file.
-            ending: of its name, such as `.txt`; one of `FILE_FORMATS`.
+            ending: of its name, such as `.txt`.
             source: a language, or `auto`.
             target: a language.
             caller: who asks.
@@ -191,18 +200,15 @@ class Service:
         Raises:
             ServiceError: the file or the request is wrong, too much, or took too long.
         """
-        if ending not in FILE_FORMATS:
-            known = ", ".join(FILE_FORMATS)
-            raise invalid(f"Invalid request: file format not supported; there is {known}")
         text = content.decode("utf-8", "replace")
-        self._check_size([text])
-        model, _ = await self._choose(self.catalog, text[:_LONG_TEXT], source, target)
+        self._check([text])
+        model, _ = self._choose(self.catalog, text, source, target)
         caller.charge(len(text))
         self.metrics.characters.labels(model.name).inc(len(text))
         options = self._options(model)
 
-        def translate(pieces: TranslatePieces) -> bytes:
-            return FILE_FORMATS[ending](content, pieces)
+        def translate(pieces: Translate) -> bytes:
+            return translate_file(f"file{ending}", content, model.translator, pieces)
 
         try:
             async with asyncio.timeout(self.limits.deadline_seconds):
@@ -210,9 +216,9 @@ class Service:
         except TimeoutError:
             raise self._too_late() from None
         except ValueError as error:
-            raise invalid(f"file: {error}") from None
+            raise invalid(f"Invalid request: {error}") from None
 
-    def _check_size(self, texts: Sequence[str]) -> None:
+    def _check(self, texts: Sequence[str]) -> None:
         if len(texts) > self.limits.max_texts:
             raise invalid(
                 f"Invalid request: {len(texts)} texts exceed the limit of {self.limits.max_texts}"
@@ -223,27 +229,28 @@ class Service:
                 f"Invalid request: {num_characters} characters exceed the limit of "
                 f"{self.limits.max_characters}"
             )
+        for number, text in enumerate(texts, 1):
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise invalid(f"text {number}: not valid Unicode: {error}") from None
 
-    async def _choose(
+    def _choose(
         self, catalog: Catalog, text: str, source: str, target: str
     ) -> tuple[Model, float | None]:
         if source.casefold() != AUTO:
             return catalog.find(source, target), None
-        language, share = (await self.detect(text, target, catalog))[0]
+        language, share = catalog.detect(text[:_LONG_TEXT], target)[0]
         return catalog.find(language, target), share
 
-    async def detect(
-        self, text: str, target: str | None = None, catalog: Catalog | None = None
-    ) -> list[Detected]:
+    def detect(self, text: str) -> list[Detected]:
         """Source languages, as `Catalog.detect` finds them in the beginning of a text.
 
         Raises:
-            ServiceError: nothing is translated into `target`.
+            ServiceError: it is too long, or not valid Unicode.
         """
-        try:
-            return (catalog or self.catalog).detect(text[:_LONG_TEXT], target)
-        except UntranslatableError as error:
-            raise invalid(str(error)) from None
+        self._check([text])
+        return self.catalog.detect(text[:_LONG_TEXT])
 
     def _options(
         self,
@@ -283,22 +290,15 @@ class Service:
             return [
                 _assemble([next(remaining) for _ in of_text], around) for of_text, around in split
             ]
-        make = TEXT_FORMATS[text_format]
-        answers = []
-        for text in texts:
 
-            def translate(pieces: TranslatePieces, text: str = text) -> str:
-                return make(text, pieces)
+        def translate(pieces: Translate) -> list[str]:
+            return translate_texts(texts, text_format, model.translator, pieces)
 
-            try:
-                whole = await self._in_thread(translate, model, self._options(model))
-            except ValueError as error:
-                raise invalid(str(error)) from None
-            answers.append([Translation(whole, 0.0, True)])
-        return answers
+        wholes = await self._in_thread(translate, model, self._options(model))
+        return [[Translation(whole, 0.0, True)] for whole in wholes]
 
     async def _in_thread(
-        self, function: Callable[[TranslatePieces], _T], model: Model, options: SearchOptions
+        self, function: Callable[[Translate], _T], model: Model, options: SearchOptions
     ) -> _T:
         # Formats are plain functions: they run in a thread, and what they translate waits there
         # for the event loop.
@@ -306,7 +306,7 @@ class Service:
         begun: list[Future[list[list[Translation]]]] = []
         is_over = False
 
-        def translate(pieces: Sequence[str]) -> list[str]:
+        def translate(pieces: list[str]) -> list[str]:
             if is_over:
                 raise TimeoutError
             work = self._translate_pieces(pieces, model, options)

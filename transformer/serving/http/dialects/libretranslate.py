@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from transformer.serving.http.catalog import AUTO
 from transformer.serving.http.errors import ServiceError, invalid
-from transformer.serving.http.formats import FILE_FORMATS, PLAIN
+from transformer.serving.http.formats import PLAIN, SUFFIXES
 from transformer.serving.http.keys import Caller
 from transformer.serving.http.languages import name_language
 from transformer.serving.http.operations import JsonResponse, Operation
@@ -52,7 +52,7 @@ async def detect(service: Service, request: Request) -> Response:
     _identify(service, request, values)
     texts = _required_texts(values)
     text = texts if isinstance(texts, str) else " ".join(texts)
-    found = await service.detect(text)
+    found = service.detect(text)
     return JsonResponse(
         [{"confidence": _percent(share), "language": language} for language, share in found]
     )
@@ -89,7 +89,7 @@ async def settings(service: Service, request: Request) -> Response:
                 "target": {"code": first.target, "name": name_language(first.target)},
             },
             "suggestions": False,
-            "supportedFilesFormat": list(FILE_FORMATS),
+            "supportedFilesFormat": list(SUFFIXES),
         }
     )
 

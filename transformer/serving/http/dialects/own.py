@@ -13,9 +13,9 @@ from transformer.serving.http.formats import PLAIN
 from transformer.serving.http.operations import JsonResponse, Operation
 from transformer.serving.http.requests import parse, read_json
 from transformer.serving.http.service import Answer, Service
-from transformer.serving.translator import UntranslatableError
 
 TAG = "transformer-mt"
+RELOAD = "/admin/reload"
 
 
 class TranslateBody(Section):
@@ -155,17 +155,13 @@ def _name(model: Model) -> dict[str, Any]:
 
 
 def _tell(text: str, answer: Answer) -> dict[str, Any]:
-    try:
-        unknown = answer.model.translator.unknown_words(text)
-    except UntranslatableError:  # a format made something of it that could be translated
-        unknown = []
     return {
         "candidates": [
             {"text": one.text, "score": one.score, "is_complete": one.is_complete}
             for one in answer.translations
         ],
         "detection_confidence": answer.confidence,
-        "unknown_words": unknown,
+        "unknown_words": answer.model.translator.unknown_words(text),
         "model": _name(answer.model),
     }
 
@@ -190,7 +186,7 @@ OPERATIONS = (
         statuses=(),
     ),
     Operation(
-        *("POST", "/admin/reload", "Take on new versions; from this machine.", reload, TAG),
+        *("POST", RELOAD, "Take on new versions; from this machine.", reload, TAG),
         reply=Models,
         statuses=(403, 409),
     ),
