@@ -337,7 +337,7 @@ def test_the_same_request_for_programs_gives_the_same(open_page, make_translator
 
 
 def test_it_fits_and_breaks_no_rule_of_accessibility(open_page):
-    page = open_page()
+    page = open_page(reduced_motion="reduce")  # else colors are looked at while they change
     write(page, "un chat dort\nun chien")
     wait_until_shown(page, "UN CHAT DORT\nUN CHIEN")
     for width in (320, 1280):
