@@ -15,13 +15,14 @@ TEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope
 # Where `make ui` listens.
 PORT ?= 5000
 
-.PHONY: help setup repro test test-all lint ui experiments sweep
+.PHONY: help setup repro test test-all lint ui experiments sweep serve
 
 help:
 	@echo "make repro     install if missing, run the pipeline, translate a sentence"
 	@echo "make test      install if missing, then lint, types, quick tests"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make ui        compare the runs in MLflow's browser interface (PORT=5000)"
+	@echo "make serve     translate over HTTP, on this machine (docs/serving.md)"
 	@echo "make experiments  a table of the experiments of all commits, the best first"
 	@echo "make sweep     a grid of experiments, run by DVC's queue, with a picture"
 
@@ -51,6 +52,9 @@ test-all: lint
 
 ui: setup
 	python -m pipeline ui --port $(PORT)
+
+serve: setup
+	python -m pipeline serve
 
 experiments: setup
 	python -m pipeline experiments

@@ -20,6 +20,7 @@ from pipeline.commands.plots import plots
 from pipeline.commands.promote import promote
 from pipeline.commands.recipe import recipe
 from pipeline.commands.save_marian import save_marian
+from pipeline.commands.serve import serve
 from pipeline.commands.sweep import sweep
 from pipeline.commands.sync import sync
 from pipeline.commands.text_command import TextCommand
@@ -51,7 +52,7 @@ for stage in (download, clean, vocab, tokenize, pretrain, train, evaluate, expor
 app.command(rich_help_panel="Commands", cls=TextCommand)(translate)
 for command in (
     *(recipe, check, affected, experiments, compare, plots, sweep),
-    *(pack, adopt, sync, promote, ui, save_marian),
+    *(pack, adopt, sync, promote, ui, serve, save_marian),
 ):
     app.command(rich_help_panel="Commands")(command)
 app.command("import", rich_help_panel="Commands")(import_model)
