@@ -21,7 +21,15 @@ SHAPES = {
 LENGTH = 24
 
 
-@pytest.fixture(scope="module", params=SHAPES)
+QUICK = ("shared", "separate")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in SHAPES
+    ],
+)
 def both(request, make_marian):
     folder, theirs = make_marian(**SHAPES[request.param])
     return folder, theirs, read_folder(folder)
