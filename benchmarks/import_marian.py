@@ -151,6 +151,7 @@ def _make_folder(folder: Path, layers: int, width: int, vocabulary: int) -> None
     with torch.no_grad():
         model.output_projection.bias.zero_()
         model.output_projection.bias[0] = -1000.0  # no sentence ends
+        model.target_embedding.tokens.weight[-1] = 0.0  # as OPUS-MT's: what opens a target is zero
     pair = TokenizerPair(tokenizer, tokenizer)
     languages = {"source": "de", "target": "en"}
     write_folder(folder, model, pair, SearchConfig(**recipe["search"]), languages)
