@@ -34,13 +34,13 @@ def make_sentences(seed, count, odd=""):
     return sentences
 
 
-def train_spm(seed, size=700, **options):
+def train_spm(seed, size=700, count=1500, **options):
     """The bytes of a `.spm` file."""
     import sentencepiece
 
     out = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(make_sentences(seed, 1500)), model_writer=out, vocab_size=size,
+        sentence_iterator=iter(make_sentences(seed, count)), model_writer=out, vocab_size=size,
         minloglevel=2, character_coverage=0.999, **options,
     )  # fmt: skip
     return out.getvalue()

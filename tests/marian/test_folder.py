@@ -21,7 +21,15 @@ SHAPES = {
 LENGTH = 24
 
 
-@pytest.fixture(scope="module", params=SHAPES)
+QUICK = ("shared", "separate")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in SHAPES
+    ],
+)
 def both(request, make_marian):
     folder, theirs = make_marian(**SHAPES[request.param])
     return folder, theirs, read_folder(folder)
@@ -256,6 +264,14 @@ BAD = {
         r"model\.safetensors is damaged",
     ),
     "shapes": (lambda f: edit(f, encoder_ffn_dim=64, decoder_ffn_dim=64), r"fc1\.weight is \[48, "),
+    "a size beyond memory": (
+        lambda f: edit(f, d_model=400_000, dropout=0),
+        r"model\.shared\.weight is \[\d+, 32\], not \[\d+, 400000\]",
+    ),
+    "no number": (
+        lambda f: edit(f, dropout=None, d_model="a"),
+        r"d_model = 'a'.*\n.*dropout = None",
+    ),
     "missing": (
         lambda f: change_state(f, lambda s: s.pop("model.decoder.layers.1.fc2.bias")),
         r"model\.decoder\.layers\.1\.fc2\.bias is missing",

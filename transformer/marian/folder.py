@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 from safetensors.torch import save_file
 
 from transformer.files import atomic_folder, read_json, write_json
@@ -98,8 +99,12 @@ def read_folder(folder: Path) -> MarianModel:
                 f"</s> is {found[2]}, but by {CONFIG} they are {size}, {config.pad_id} and "
                 f"{config.eos_id}; the two are of different models"
             )
-    model = Transformer(config.model, config.source_vocab_size, config.target_vocab_size).eval()
-    set_weights(model, to_ours(read_state(folder), model, str(folder)))
+    sizes = config.source_vocab_size, config.target_vocab_size
+    with torch.device("meta"):  # a size that is not the weights' is told before it takes memory
+        shape = Transformer(config.model, *sizes)
+    weights = to_ours(read_state(folder), shape, str(folder))
+    model = Transformer(config.model, *sizes).eval()
+    set_weights(model, weights)
     info = CheckpointInfo(
         model=config.model,
         source_vocab_size=config.source_vocab_size,

@@ -72,7 +72,7 @@ def to_ours(state: Mapping[str, Tensor], model: Transformer, where: str) -> Weig
 
     Args:
         state: as `read_state` gives it.
-        model: of the folder's shape; it is not changed.
+        model: of the folder's shape; it is not changed, and may have no values (`meta`).
         where: named in errors.
 
     Raises:
@@ -81,7 +81,7 @@ def to_ours(state: Mapping[str, Tensor], model: Transformer, where: str) -> Weig
     problems: list[str] = []
     used = {_SHARED, *_POSITIONS, *_TABLES.values()}
 
-    def take(name: str, shape: torch.Size) -> Tensor:
+    def take(name: str, shape: torch.Size) -> Tensor | None:
         names = _table_names(name, model.config) if name in _TABLES.values() else [name]
         found = next((one for one in names if one in state), None)
         used.update(names)
@@ -93,23 +93,25 @@ def to_ours(state: Mapping[str, Tensor], model: Transformer, where: str) -> Weig
             problems.append(f"{found} has values that are not finite")
         else:
             return state[found]
-        return torch.zeros(shape)
+        return None
 
     weights: Weights = {}
     for name, value in model_weights(model).items():
         theirs = _their_names(name)
         if name == "output_projection.bias":
-            weights[name] = take(theirs[0], torch.Size([1, len(value)])).flatten()
+            shape = torch.Size([1, len(value)])
         else:
             shape = torch.Size([len(value) // len(theirs), *value.shape[1:]])
-            weights[name] = torch.cat([take(one, shape) for one in theirs])
+        parts = [part for one in theirs if (part := take(one, shape)) is not None]
+        if len(parts) == len(theirs):
+            weights[name] = torch.cat(parts).reshape(value.shape)
     problems += [f"{name} is unknown" for name in state if name not in used]
-    config = model.config
+    wanted = model.config.max_positions, model.config.d_model
     for name in _POSITIONS:
         table = state.get(name)
-        wanted = sinusoidal_positions(config.max_positions, config.d_model, in_halves=True)
         if table is not None and not (
-            table.shape == wanted.shape and torch.allclose(table, wanted, atol=1e-4)
+            tuple(table.shape) == wanted
+            and torch.allclose(table, sinusoidal_positions(*wanted, in_halves=True), atol=1e-4)
         ):
             problems.append(f"{name} is not the table of sines and cosines that Marian has")
     if problems:
