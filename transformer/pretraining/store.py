@@ -8,10 +8,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from transformer.files import atomic_folder, read_json, write_json
+from transformer.files import atomic_folder, check_sha256, read_sealed, sha256_file, write_sealed
 
 MANIFEST = "manifest.json"
 WEIGHTS = "model.safetensors"
+# In the manifest, the SHA-256 of `WEIGHTS`.
+WEIGHTS_SHA256 = "weights_sha256"
 
 
 class Pretrained(NamedTuple):
@@ -27,7 +29,8 @@ def save_pretrained(folder: Path, weights: Mapping[str, Tensor], manifest: dict[
         plain = {name: value.float().cpu().contiguous() for name, value in weights.items()}
         save_file(plain, temporary / WEIGHTS)
         (temporary / WEIGHTS).chmod(0o644)  # safetensors lets nobody else read it
-        write_json(temporary / MANIFEST, manifest)
+        sha256 = sha256_file(temporary / WEIGHTS)
+        write_sealed(temporary / MANIFEST, manifest | {WEIGHTS_SHA256: sha256})
 
 
 def load_pretrained(folder: Path) -> Pretrained:
@@ -36,16 +39,14 @@ def load_pretrained(folder: Path) -> Pretrained:
     Raises:
         ValueError: pretraining was switched off or did not run, or its weights are damaged.
     """
-    path = folder / MANIFEST
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file; run the stage `pretrain` to make {folder}")
-    manifest = read_json(path)
+    manifest = read_sealed(folder / MANIFEST, "pretrain")
     if manifest.get("kind") == "none":
         raise ValueError(
             f"{folder} holds no weights, since pretrain.kind = 'none', but "
             "train.initialize_from = 'pretrained' asks for them; switch pretraining on, or set "
             "train.initialize_from to null"
         )
+    check_sha256(folder / WEIGHTS, str(manifest.get(WEIGHTS_SHA256)), "pretrain")
     try:
         return Pretrained(load_file(folder / WEIGHTS), str(manifest["tokenizer_sha256"]))
     except (SafetensorError, OSError, KeyError) as error:

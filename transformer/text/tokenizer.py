@@ -7,7 +7,7 @@ from typing import Any
 
 import tokenizers
 
-from transformer.files import atomic_write, read_json, write_json
+from transformer.files import atomic_write, read_sealed, write_sealed
 from transformer.text.casing import ALL_CAPITALS, CAPITAL, is_marked, mark_case, restore_case
 from transformer.text.special_tokens import find_special_ids
 
@@ -158,10 +158,8 @@ class TokenizerPair:
             ValueError: `meta.json` or a tokenizer is missing, unreadable, damaged or edited.
         """
         path = folder / META
-        if not path.is_file():
-            raise ValueError(f"{path}: no such file; run the stage `vocab` to make {folder}")
-        meta = read_json(path)
-        if not isinstance(meta, dict) or not isinstance(meta.get("joint"), bool):
+        meta = read_sealed(path, "vocab")
+        if not isinstance(meta.get("joint"), bool):
             raise ValueError(f"{path}: 'joint' must be true or false; run the stage `vocab` again")
         if meta["joint"]:
             joint = Tokenizer.load(folder / JOINT)
@@ -186,7 +184,7 @@ class TokenizerPair:
             "source": {"size": self.source.size, **self.source.special._asdict()},
             "target": {"size": self.target.size, **self.target.special._asdict()},
         }
-        write_json(folder / META, meta)
+        write_sealed(folder / META, meta)
 
     @property
     def is_joint(self) -> bool:
