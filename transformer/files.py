@@ -69,6 +69,8 @@ def write_csv(path: Path, names: Sequence[str], rows: Iterable[Iterable[Any]]) -
 
 def read_json(path: Path) -> Any:
     """Reads what `write_json` wrote. Raises ValueError, naming the file, if it is not JSON."""
+    if path.exists() and not path.is_file():  # a pipe or a device would be read for ever
+        raise ValueError(f"{path} is not JSON: it is no file")
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits

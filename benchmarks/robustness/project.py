@@ -85,8 +85,8 @@ class Project:
             self._write_corpora()
             (self.folder / "params.yaml").write_text(make_tiny_params("text"), encoding="utf-8")
         for stage in ("check", *stages):
-            outputs = [] if stage == "check" else output_paths(stage)
-            if not outputs or not all((self.folder / path).exists() for path in outputs):
+            outputs = [self._modules] if stage == "check" else output_paths(stage)
+            if not all((self.folder / path).exists() for path in outputs):
                 tell(f"the small project: {stage}")
                 run = partial(self._run_and_note_modules, stage)
                 ended = Process(run, self.folder, is_limited=False).wait()

@@ -129,4 +129,6 @@ def _load(folder: Path) -> Translator:
 
 @cache
 def _reference(folder: Path) -> list[str]:
-    return [answers[0].text for answers in _load(folder).translate(SENTENCES[:2])]
+    return [
+        answers[0].text for answers in _load(folder / "models/translator").translate(SENTENCES[:2])
+    ]

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import ConfigDict
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from transformer.config import parse_section
 from transformer.files import atomic_folder, check_sha256, read_sealed, sha256_file, write_sealed
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from transformer.model.weights import model_weights, set_weights
+from transformer.model.weights import model_weights, save_tensors, set_weights
 from transformer.text.special_tokens import SpecialIds
 from transformer.text.tokenizer import TokenizerPair
 
@@ -36,6 +37,8 @@ class CheckpointInfo:
     target: SpecialIds
     tokenizer_sha256: str
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self) | {
@@ -52,8 +55,7 @@ def save_checkpoint(folder: Path, model: Transformer, info: CheckpointInfo) -> N
     """
     weights = {k: v.float().cpu().contiguous() for k, v in model_weights(model).items()}
     with atomic_folder(folder) as temporary:
-        save_file(weights, temporary / WEIGHTS)
-        (temporary / WEIGHTS).chmod(0o644)  # safetensors lets nobody else read it
+        save_tensors(temporary / WEIGHTS, weights)
         sha256 = sha256_file(temporary / WEIGHTS)
         write_sealed(temporary / CONFIG, info.to_json() | {WEIGHTS_SHA256: sha256})
 

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from transformer.files import atomic_folder, check_sha256, read_sealed, sha256_file, write_sealed
+from transformer.model.weights import save_tensors
 
 MANIFEST = "manifest.json"
 WEIGHTS = "model.safetensors"
@@ -27,8 +28,7 @@ def save_pretrained(folder: Path, weights: Mapping[str, Tensor], manifest: dict[
     """Writes both, in one move; the same weights give the same bytes."""
     with atomic_folder(folder) as temporary:
         plain = {name: value.float().cpu().contiguous() for name, value in weights.items()}
-        save_file(plain, temporary / WEIGHTS)
-        (temporary / WEIGHTS).chmod(0o644)  # safetensors lets nobody else read it
+        save_tensors(temporary / WEIGHTS, plain)
         sha256 = sha256_file(temporary / WEIGHTS)
         write_sealed(temporary / MANIFEST, manifest | {WEIGHTS_SHA256: sha256})
 

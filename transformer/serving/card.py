@@ -3,14 +3,15 @@
 It is sealed: an entry holds the SHA-256 of all others. A change of what it holds raises `FORMAT`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PlainSerializer, model_validator
 
 from transformer.config import ConfigError, Section, parse_section
-from transformer.files import read_json, seal, sha256_file, write_json
+from transformer.files import read_json, sha256_file, write_json
+from transformer.files import seal as seal_by
 from transformer.model.config import ModelConfig
 from transformer.search.options import SearchConfig
 from transformer.text.clean_config import NormalizationConfig
@@ -208,9 +209,14 @@ class Card(Provenance):
         return self
 
 
+def seal(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a card with the SHA-256 of all but the seal itself."""
+    return seal_by(values, SEAL)
+
+
 def save_card(folder: Path, card: Card) -> None:
     """Writes `translator.json`, sealed."""
-    write_json(folder / CARD, seal(card.model_dump(), SEAL))
+    write_json(folder / CARD, seal(card.model_dump()))
 
 
 def load_card(folder: Path) -> Card:
@@ -239,7 +245,7 @@ def load_card(folder: Path) -> Card:
             f"{path}: format = {found!r}, but this version reads format {FORMAT} only; "
             "export the translator again with this version, or use the version that wrote it"
         )
-    if values.get(SEAL) != seal(values, SEAL)[SEAL]:
+    if values.get(SEAL) != seal(values)[SEAL]:
         raise ValueError(
             f"{path} was changed after the export (its SHA-256 differs): a card is not to be "
             "edited; copy the whole folder again, or set the params and export again"

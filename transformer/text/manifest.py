@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pydantic import ConfigDict
+
 from transformer.config import parse_section
 from transformer.files import check_sha256, read_sealed, sha256_file, write_sealed
 from transformer.text.corpus import PARTS, part_path
@@ -31,6 +33,8 @@ class Manifest:
     sha256: Mapping[str, str]
     # Of each file that the text was read from, where it came from files.
     origin_sha256: Mapping[str, str]
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
