@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from safetensors.torch import load_file
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from transformer.files import sha256_file
-from transformer.model.weights import save_tensors
 from transformer.training.state import SavedState
 
 _SLOTS = ("a", "b")
@@ -104,7 +104,13 @@ class _Slot:
         return SavedState(value["step"], value["values"], mutable, groups)
 
     def _write_tensors(self, group: str, tensors: Mapping[str, Tensor]) -> str:
-        return self._write(group, ".safetensors", lambda path: save_tensors(path, tensors))
+        def write(path: Path) -> None:
+            try:
+                save_file(dict(tensors), path)
+            except SafetensorError as error:  # such as a full disk
+                raise OSError(f"{path}: {error}") from error
+
+        return self._write(group, ".safetensors", write)
 
     def _write(self, stem: str, suffix: str, write: Callable[[Path], object]) -> str:
         """Returns the name that the file got."""
