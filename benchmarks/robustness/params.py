@@ -1,7 +1,6 @@
 """Params that are wrong: as values, as text, as something that is no file."""
 
 import json
-import shutil
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -51,7 +50,7 @@ def values(random: Random, project: Project, folder: Path) -> Result:
 def text(random: Random, project: Project, folder: Path) -> Result:
     """`check` on a damaged text, or on something that is no file."""
     path = folder / "params.yaml"
-    shutil.copy(project.folder / "params.yaml", path)
+    project.copy(folder, "corpora/text")
     kind = random.random()
     if kind < 0.05:
         return judge(f"params.yaml: {replace_path(random, path)}", _check(folder))
@@ -75,12 +74,14 @@ def stages(random: Random, project: Project, folder: Path) -> Result:
         "evaluate": random.choice(["search", "evaluate"]),
     }
     stage = random.choice(list(sections))
-    project.copy(folder, *READS[stage][: 1 if stage == "download" else None])
+    corpus = random.choice(["text", "tabular", "hub.json"])
+    reads = [f"corpora/{corpus}"] if stage == "download" else READS[stage]
+    project.copy(folder, "corpora/text", *(path for path in reads if path != "corpora/text"))
     yaml = YAML(typ="safe", pure=True)
     params = yaml.load((folder / "params.yaml").read_text(encoding="utf-8"))
     section = params[sections[stage]]
     if stage == "download":
-        section = corpus_section(random.choice(["text", "tabular", "hub.json"]))
+        section = corpus_section(corpus)
     what, section = damage_values(random, section)
     for name in _WORK:
         if isinstance(section.get(name), int) and section[name] > 100:
