@@ -77,11 +77,11 @@ def test_outputs_that_differ_without_a_warning_are_a_silent_change():
     assert judge("", quiet, same, {}).outcome == "silent changes"
 
 
-def test_a_few_hundred_bad_inputs_break_nothing(tmp_path):
-    classes = "params as values,params as text,corpora,raw text"
+def test_a_hundred_bad_inputs_break_nothing(tmp_path):
+    classes = "params as values,params as text,raw text"
     command = [sys.executable, "-m", "benchmarks.robustness", "--classes", classes]
-    command += ["--cases", "300", "--jobs", "2", "--output", str(tmp_path / "page.md")]
+    command += ["--cases", "120", "--jobs", "2", "--output", str(tmp_path / "page.md")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-5000:]
     page = (tmp_path / "page.md").read_text()
-    assert "| all | 300 |" in page, page
+    assert "| all | 120 |" in page, page
