@@ -159,7 +159,8 @@ def _limit(file_bytes: int | None) -> None:
     if file_bytes is not None:
         limits[resource.RLIMIT_FSIZE] = file_bytes
     for what, most in limits.items():
-        resource.setrlimit(what, (most, most))
+        # The second is where the kernel kills at once, in place of SIGXCPU, which tells why.
+        resource.setrlimit(what, (most, most + 1 if what == resource.RLIMIT_CPU else most))
 
 
 def _run(function: Callable[[], object]) -> int:
