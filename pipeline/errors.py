@@ -6,6 +6,7 @@ import re
 import sys
 import traceback
 from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 
 import typer
@@ -30,6 +31,11 @@ _ADVICE = {
     errno.ENOMEM: "end other programs, or take a smaller batch or model",
 }
 
+# As PyTorch and onnxruntime say it, which raise no `MemoryError`.
+_OUT_OF_MEMORY = re.compile(
+    "OutOfMemoryError|can't allocate memory|Failed to allocate memory|bad_alloc|bad allocation"
+)
+
 
 @contextmanager
 def told_errors(command: str) -> Iterator[None]:
@@ -46,9 +52,16 @@ def told_errors(command: str) -> Iterator[None]:
         _end(str(error))
     except MemoryError:
         _end(f"{command}: out of memory; {_ADVICE[errno.ENOMEM]}")
+    except BrokenProcessPool:
+        _end(
+            f"{command}: the system ended a process that it had started, most often for want of "
+            f"memory; {_ADVICE[errno.ENOMEM]}"
+        )
     except Exception as error:
         if type(error).__module__.startswith("mlflow."):  # told without importing it
             _end(f"{command}: MLflow refused or was lost: {error}")
+        if _OUT_OF_MEMORY.search(f"{type(error).__name__}: {error}"):
+            _end(f"{command}: out of memory ({_first_line(error)}); {_ADVICE[errno.ENOMEM]}")
         with suppress(OSError):
             traceback.print_exc()
         _end(
@@ -62,13 +75,17 @@ def describe(error: OSError) -> str:
     number, said = error.errno, error.strerror
     if number is None or said is None:
         said = str(error) or type(error).__name__
-        found = re.search(r"\[errno (\d+)\]", said)  # as pyarrow has it
+        found = re.search(r"(?:\[errno|code:) (\d+)", said)  # as pyarrow and safetensors have it
         number = int(found[1]) if found else 0
     paths = [str(name) for name in (error.filename, error.filename2) if name is not None]
     if paths:
         shown = [name if len(name) <= 200 else f"{name[:100]}…{name[-80:]}" for name in paths]
         said = f"{' -> '.join(shown)}: {said}"
     return f"{said}; {_ADVICE[number]}" if number in _ADVICE else said
+
+
+def _first_line(error: Exception) -> str:
+    return f"{str(error).strip().splitlines()[0]:.200}"
 
 
 def _end(message: str) -> None:

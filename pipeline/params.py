@@ -22,6 +22,9 @@ def read_params(path: Path = PARAMS) -> dict[str, Any]:
     Raises:
         ConfigError: the file is missing, is not YAML, or is no mapping of sections.
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        problem = "a pipe or a device, which would be read for ever; put a file there"
+        raise ConfigError([problem], str(path))
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

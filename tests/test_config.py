@@ -199,6 +199,15 @@ def test_more_processes_than_cores_are_left_to_gpus():
     check_values(values, "params.yaml")
 
 
+@pytest.mark.parametrize("digits", [100, 4000, 5000])
+def test_a_huge_value_is_not_told_whole(digits):
+    values = load_recipe("phrasebook")
+    values["model"] |= {"d_model": 10**digits, "d_ff": [1] * digits, "unknown": "x" * digits}
+    with pytest.raises(ConfigError, match=r"model\.d_model") as told:
+        check_values(values, "params.yaml")
+    assert len(str(told.value)) < 2000
+
+
 @pytest.mark.parametrize("text", ["a: " + "[" * 5000, "a: " + "9" * 5000])
 def test_yaml_that_no_reader_takes_is_told(write, text):
     with pytest.raises(ConfigError, match="not YAML"):

@@ -1,8 +1,20 @@
 """Files appear whole or not at all."""
 
+import json
+import os
+
 import pytest
 
-from transformer.files import atomic_folder, atomic_write, read_json, sha256_file, write_json
+from transformer.files import (
+    atomic_folder,
+    atomic_write,
+    read_json,
+    read_sealed,
+    seal,
+    sha256_file,
+    write_json,
+    write_sealed,
+)
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_debris(tmp_path):
@@ -67,3 +79,29 @@ def test_json_without_a_meaning_is_refused(tmp_path):
     (tmp_path / "b.json").write_text("{")
     with pytest.raises(ValueError, match=r"b\.json is not JSON"):
         read_json(tmp_path / "b.json")
+
+
+def test_a_sealed_file_is_read_as_written_and_refused_once_edited(tmp_path):
+    path = tmp_path / "manifest.json"
+    write_sealed(path, {"kind": "none", "sizes": [1.5, 2]})
+    assert read_sealed(path, "pretrain") == {"kind": "none", "sizes": [1.5, 2]}
+    path.write_text(path.read_text().replace("1.5", "1.6"))
+    with pytest.raises(ValueError, match=r"manifest\.json is damaged, or was edited.*`pretrain`"):
+        read_sealed(path, "pretrain")
+    path.write_text(json.dumps(seal(json.loads(path.read_text()))))
+    assert read_sealed(path, "pretrain")["sizes"] == [1.6, 2]
+
+
+@pytest.mark.parametrize("text", ['{"kind": "none"}', "[]", "3"])
+def test_a_file_without_a_seal_asks_for_its_stage(tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(ValueError, match=r"not sealed.*run the stage `clean` again"):
+        read_sealed(tmp_path / "a.json", "clean")
+
+
+def test_a_pipe_is_not_read_for_ever(tmp_path):
+    os.mkfifo(tmp_path / "a.json")
+    with pytest.raises(ValueError, match="is no file"):
+        read_json(tmp_path / "a.json")
+    with pytest.raises(ValueError, match="no such file; run the stage `clean`"):
+        read_sealed(tmp_path / "a.json", "clean")

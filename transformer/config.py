@@ -25,6 +25,8 @@ RENAMED = {
 RENAMED_VALUES = {"root": "standard", "deviation": "unbiased"}
 
 
+# Characters of a value in a message.
+_MAX_SHOWN = 200
 # The smallest normal number and the largest one.
 _FLOAT32_RANGE = 2.0**-126, (2 - 2.0**-23) * 2.0**127
 
@@ -48,7 +50,7 @@ class Section(BaseModel):
         smallest, largest = _FLOAT32_RANGE
         for number in value if isinstance(value, list) else [value]:
             if isinstance(number, int) and not -(2**63) <= number < 2**63:
-                raise ValueError(f"{number}: beyond 64 bits; at most {2**63 - 1}")
+                raise ValueError(f"{show(number)}: beyond 64 bits; at most {2**63 - 1}")
             if isinstance(number, float) and number and not smallest <= abs(number) <= largest:
                 raise ValueError(
                     f"{number}: beyond float32; 0, or between {smallest} and {largest} in size"
@@ -98,6 +100,15 @@ def parse_section(section_type: TypeForm[T], name: str, values: Any) -> tuple[T 
     ]
 
 
+def show(value: Any) -> str:
+    """The value as Python writes it, without the middle of a long one."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        return "an integer of thousands of digits"
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN // 2]}…{text[-20:]}"
+
+
 def _path(name: str, values: Any, problem: Mapping[str, Any]) -> str:
     # A tagged union puts its tag into the path; the file has no such level, so it is left out.
     path, here = [name], values
@@ -118,7 +129,7 @@ def _find_renamed(name: str, where: str, problem: Mapping[str, Any]) -> str | No
 
 
 def _tell_renamed(where: str, value: Any, new: str) -> str:
-    line = f"{where} = {value!r}: renamed to {new}"
+    line = f"{where} = {show(value)}: renamed to {new}"
     is_renamed = isinstance(value, str) and value in RENAMED_VALUES
     return f"{line} = {RENAMED_VALUES[value]!r}" if is_renamed else line
 
@@ -128,12 +139,12 @@ def _tell(where: str, problem: Mapping[str, Any]) -> str:
     if kind == "missing":
         return f"{where}: missing; this key is required"
     if kind == "extra_forbidden":
-        return f"{where} = {problem['input']!r}: unknown key; correct or remove it"
+        return f"{where} = {show(problem['input'])}: unknown key; correct or remove it"
     if kind == "union_tag_not_found":
         return f"{where}: missing key 'kind'"
     if kind == "union_tag_invalid":
         tag, allowed = problem["ctx"]["tag"], problem["ctx"]["expected_tags"]
-        return f"{where}.kind = {tag!r}: allowed are {allowed}"
+        return f"{where}.kind = {show(tag)}: allowed are {allowed}"
     if kind == "value_error":
         return f"{where}: {message.removeprefix('Value error, ')}"
-    return f"{where} = {problem['input']!r}: {message[0].lower() + message[1:]}"
+    return f"{where} = {show(problem['input'])}: {message[0].lower() + message[1:]}"

@@ -6,10 +6,13 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+# Among the entries of a sealed file: the SHA-256 of all others.
+SEAL = "seal"
 
 
 @contextmanager
@@ -66,10 +69,51 @@ def write_csv(path: Path, names: Sequence[str], rows: Iterable[Iterable[Any]]) -
 
 def read_json(path: Path) -> Any:
     """Reads what `write_json` wrote. Raises ValueError, naming the file, if it is not JSON."""
+    if path.exists() and not path.is_file():  # a pipe or a device would be read for ever
+        raise ValueError(f"{path} is not JSON: it is no file")
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise ValueError(f"{path} is not JSON: {error}") from error
+
+
+def seal(values: Mapping[str, Any], name: str = SEAL) -> dict[str, Any]:
+    """The values, and under `name` the SHA-256 of all others, in place of a stale one."""
+    rest = {key: value for key, value in values.items() if key != name}
+    text = json.dumps(rest, sort_keys=True)
+    return rest | {name: hashlib.sha256(text.encode()).hexdigest()}
+
+
+def write_sealed(path: Path, values: Mapping[str, Any]) -> None:
+    """Writes a JSON object by `write_json`, sealed."""
+    write_json(path, seal(values))
+
+
+def read_sealed(path: Path, stage: str) -> dict[str, Any]:
+    """Reads what `write_sealed` wrote, without the seal.
+
+    Args:
+        path: the file.
+        stage: which one wrote it.
+
+    Raises:
+        ValueError: it is not there, no JSON object, has no seal, or was changed since.
+    """
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file; run the stage `{stage}` to make {path.parent}")
+    values = read_json(path)
+    if not isinstance(values, dict) or SEAL not in values:
+        raise ValueError(
+            f"{path} has another form than this version writes (it is not sealed); "
+            f"run the stage `{stage}` again"
+        )
+    found = values.pop(SEAL)
+    if found != seal(values)[SEAL]:
+        raise ValueError(
+            f"{path} is damaged, or was edited: its seal does not fit; run the stage `{stage}` "
+            f"again, or `dvc checkout --force {path.parent}`"
+        )
+    return values
 
 
 def sha256_file(path: Path) -> str:

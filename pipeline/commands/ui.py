@@ -18,7 +18,18 @@ def ui(port: Annotated[int, typer.Option(help="Where to listen, on this machine.
     from pipeline.tracking.backend import prepare_database, require_client
 
     uri, artifacts = prepare_database()
-    pages = set_up_pages(require_client())
+    client = require_client()
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        pages = set_up_pages(client)
+    except (MlflowException, SQLAlchemyError) as error:
+        raise ValueError(
+            f"MLflow can't read {hide_secrets(uri)}: {str(error).strip().splitlines()[0]}; if the "
+            "database is damaged, move it aside: `python -m pipeline sync` records in a new one "
+            "what is here"
+        ) from None
     if uri.startswith(("http://", "https://")):
         typer.echo(
             f"MLFLOW_TRACKING_URI names a server, which has pages of its own: {hide_secrets(uri)}"

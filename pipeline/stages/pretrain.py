@@ -10,14 +10,14 @@ def pretrain() -> None:
     """Learn from text without translations, if asked to, or go on where a killed run was."""
     from pipeline.params import load_section, load_sections
     from pipeline.paths import IDS, IMPORTED, MONOLINGUAL, PRETRAINED, TOKENIZER
-    from transformer.files import atomic_folder, write_json
+    from transformer.files import atomic_folder, write_sealed
     from transformer.pretraining.config import PretrainConfig
     from transformer.text.clean_config import CleanConfig
 
     config = load_section("pretrain", PretrainConfig)
     if config.kind == "none":
         with atomic_folder(PRETRAINED) as folder:
-            write_json(folder / "manifest.json", {"kind": "none"})
+            write_sealed(folder / "manifest.json", {"kind": "none"})
         typer.echo(f"Pretraining is switched off. -> {PRETRAINED}")
         return
 

@@ -45,12 +45,12 @@ def fit(texts):
 
 
 def write_corpus(folder, pairs):
-    from transformer.files import sha256_file, write_json
+    from transformer.files import sha256_file, write_sealed
     from transformer.text.corpus import write_pairs
 
     write_pairs(folder / "test.parquet", pairs)
     sha256 = {"test": sha256_file(folder / "test.parquet")}
-    write_json(folder / "manifest.json", {"sha256": sha256})
+    write_sealed(folder / "manifest.json", {"sha256": sha256})
     return sha256
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from transformer.files import sha256_file
+from transformer.files import sha256_file, write_sealed
 from transformer.model.checkpoint import (
     CheckpointInfo,
     load_checkpoint,
@@ -73,7 +73,7 @@ def write_hash(folder, sha256):
     path = folder / "config.json"
     values = json.loads(path.read_text())
     values.pop("weights_sha256")
-    path.write_text(json.dumps(values | ({"weights_sha256": sha256} if sha256 else {})))
+    write_sealed(path, values | ({"weights_sha256": sha256} if sha256 else {}))
 
 
 def test_a_flipped_bit_of_the_weights_is_refused(folder):
@@ -85,10 +85,17 @@ def test_a_flipped_bit_of_the_weights_is_refused(folder):
         load_checkpoint(folder)
 
 
-def test_a_checkpoint_of_before_has_no_hash_and_loads(folder, model):
+def test_a_checkpoint_of_before_is_refused(folder):
     write_hash(folder, None)
-    loaded, _ = load_checkpoint(folder)
-    assert torch.equal(loaded.output_projection.weight, model.output_projection.weight)
+    with pytest.raises(ValueError, match=r"wrote None; run `train` again"):
+        load_checkpoint(folder)
+
+
+def test_a_config_that_was_edited_is_refused(folder):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"target_vocab_size": 13}))
+    with pytest.raises(ValueError, match=r"config.json is damaged, or was edited.* stage `train` "):
+        load_checkpoint(folder)
 
 
 def test_damaged_weights_are_refused_whatever_their_hash(folder):
@@ -102,14 +109,14 @@ def test_damaged_weights_are_refused_whatever_their_hash(folder):
 def test_a_config_of_another_form_is_refused(folder):
     path = folder / "config.json"
     values = json.loads(path.read_text())
-    path.write_text(json.dumps(values | {"speed": 3}))
+    write_sealed(path, values | {"speed": 3})
     with pytest.raises(ValueError, match=r"config.json has another form .*speed"):
         load_checkpoint(folder)
-    path.write_text(json.dumps(values | {"model": values["model"] | {"num_heads": 3}}))
+    write_sealed(path, values | {"model": values["model"] | {"num_heads": 3}})
     with pytest.raises(ValueError, match="num_heads = 3 must divide"):
         load_checkpoint(folder)
     path.write_text("[]")
-    with pytest.raises(ValueError, match="expected a mapping"):
+    with pytest.raises(ValueError, match="it is not sealed"):
         load_checkpoint(folder)
 
 

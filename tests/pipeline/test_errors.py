@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,19 @@ ROOT = Path(__file__).parents[2]
             "28] x; free some space there, and run it again\n",
         ),
         (OSError(), "error: clean: OSError\n"),
+        (
+            OSError("a.safetensors: I/O error: Os { code: 28, kind: StorageFull }"),
+            "error: clean: a.safetensors: I/O error: Os { code: 28, kind: StorageFull }; free some "
+            "space there, and run it again\n",
+        ),
+        (
+            BrokenProcessPool(),
+            "error: clean: the system ended a process that ",
+        ),
+        (
+            RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: 64 bytes\nx"),
+            "error: clean: out of memory ([enforce fail] DefaultCPUAllocator: can't allocate",
+        ),
         (MemoryError(), "error: clean: out of memory; end other programs"),
     ],
 )
@@ -83,6 +97,7 @@ def run(shell: str, folder: Path) -> subprocess.CompletedProcess[str]:
         ("$P --help > /dev/full", "error: --help: No space left on device; free some space"),
         ("mkdir params.yaml; $P check", "error: check: params.yaml: Is a directory; a file is"),
         ("ln -s params.yaml params.yaml; $P check", "params.yaml: Too many levels of symbolic"),
+        ("ln -s /dev/zero params.yaml; ulimit -v 8000000; $P check", "  a pipe or a device, which"),
         ("printf 'a: \\377' > params.yaml; $P check", "params.yaml: 1 problem\n  not UTF-8: "),
         ("printf 'a: &a [*a]' > params.yaml; $P check", "  aliases such as *name are not taken"),
         ("$P translate --model $(printf %05000d 1) a", "File name too long; shorten it"),

@@ -1,11 +1,12 @@
 """From any corpus to data/raw: all of it, or nothing."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from transformer.files import sha256_file
+from transformer.files import seal, sha256_file, write_sealed
 from transformer.text import splitting
 from transformer.text.collection import collect
 from transformer.text.corpus import PARTS, part_path, read_pairs
@@ -183,8 +184,8 @@ def test_a_missing_manifest_is_told(tmp_path: Path) -> None:
 
 
 def test_a_manifest_of_another_form_is_told(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text('{"name": "tiny"}')
-    with pytest.raises(ValueError, match=r"another form than this version writes"):
+    write_sealed(tmp_path / "manifest.json", {"name": "tiny"})
+    with pytest.raises(ValueError, match=r"another form than this version writes.*kind: missing"):
         read_manifest(tmp_path)
 
 
@@ -211,8 +212,9 @@ def test_a_flipped_bit_is_told_with_both_hashes(tmp_path: Path, folder: Path, pa
     ("name", "content", "message"),
     [
         ("manifest.json", None, r"manifest\.json: no such file; run the stage `download`"),
-        ("manifest.json", "[]", r"manifest\.json holds no hash of the part 'train'"),
-        ("manifest.json", '{"sha256": {"train": 3}}', r"holds no hash of the part 'train'"),
+        ("manifest.json", "[]", r"manifest\.json has another form .* run the stage `download`"),
+        ("manifest.json", '{"sha256": {"train": 3}}', r"is not sealed.* run the stage `download`"),
+        ("manifest.json", json.dumps(seal({"sha256": {"train": 3}})), r"no hash of the part 'tra"),
         ("valid.parquet", None, r"valid\.parquet: no such file; run the stage `download`"),
     ],
 )

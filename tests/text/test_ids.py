@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transformer.files import check_sha256
+from transformer.files import check_sha256, write_sealed
 from transformer.text import ids as ids_module
 from transformer.text.corpus import Pair
 from transformer.text.ids import IdsMeta, hash_files, load_ids, write_ids
@@ -134,7 +134,7 @@ def test_an_empty_validation_part_is_told(tmp_path: Path, pair: TokenizerPair) -
     ("name", "content", "message"),
     [
         ("meta.json", None, r"meta\.json: no such file; run the stage `tokenize`"),
-        ("meta.json", b"{}", r"meta\.json has another form.*meta\.dtype: missing"),
+        ("meta.json", b"{}", r"meta\.json has another form .*not sealed"),
         ("meta.json", b"[]", r"meta\.json has another form"),
         ("train.source.bin", None, r"train\.source\.bin: no such file; run the stage `tokenize`"),
         ("train.source.bin", b"\0\0", r"train\.source\.bin is damaged.*: its SHA-256 is 96a296d"),
@@ -154,7 +154,7 @@ def test_damaged_files_are_told(
 
 def edit_meta(folder: Path, **changes: object) -> None:
     meta = json.loads((folder / "meta.json").read_text())
-    (folder / "meta.json").write_text(json.dumps(meta | changes))
+    write_sealed(folder / "meta.json", meta | changes)
 
 
 @pytest.mark.parametrize(

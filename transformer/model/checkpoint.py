@@ -7,21 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import ConfigDict
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from transformer.config import parse_section
-from transformer.files import atomic_folder, check_sha256, read_json, sha256_file, write_json
+from transformer.files import atomic_folder, check_sha256, read_sealed, sha256_file, write_sealed
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from transformer.model.weights import model_weights, set_weights
+from transformer.model.weights import model_weights, save_tensors, set_weights
 from transformer.text.special_tokens import SpecialIds
 from transformer.text.tokenizer import TokenizerPair
 
 WEIGHTS = "model.safetensors"
 CONFIG = "config.json"
-# Beside the model in `config.json`, the SHA-256 of `WEIGHTS`; checkpoints of before lack it.
+# Beside the model in `config.json`, the SHA-256 of `WEIGHTS`.
 WEIGHTS_SHA256 = "weights_sha256"
 
 
@@ -35,6 +36,8 @@ class CheckpointInfo:
     source: SpecialIds
     target: SpecialIds
     tokenizer_sha256: str
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -52,10 +55,9 @@ def save_checkpoint(folder: Path, model: Transformer, info: CheckpointInfo) -> N
     """
     weights = {k: v.float().cpu().contiguous() for k, v in model_weights(model).items()}
     with atomic_folder(folder) as temporary:
-        save_file(weights, temporary / WEIGHTS)
-        (temporary / WEIGHTS).chmod(0o644)  # safetensors lets nobody else read it
-        seal = {WEIGHTS_SHA256: sha256_file(temporary / WEIGHTS)}
-        write_json(temporary / CONFIG, info.to_json() | seal)
+        save_tensors(temporary / WEIGHTS, weights)
+        sha256 = sha256_file(temporary / WEIGHTS)
+        write_sealed(temporary / CONFIG, info.to_json() | {WEIGHTS_SHA256: sha256})
 
 
 def load_checkpoint(
@@ -100,40 +102,28 @@ def model_hash(folder: Path) -> str:
     """
     digest = hashlib.sha256()
     for name in (CONFIG, WEIGHTS):
-        _require(folder / name)
+        if not (folder / name).is_file():
+            raise ValueError(
+                f"{folder / name}: no such file; run the stage `train` to make {folder}"
+            )
         digest.update(sha256_file(folder / name).encode())
     return digest.hexdigest()
 
 
-def _require(path: Path) -> None:
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file; run the stage `train` to make {path.parent}")
+def _read_config(path: Path) -> tuple[CheckpointInfo, str]:
+    values = read_sealed(path, "train")
+    weights_sha256 = str(values.pop(WEIGHTS_SHA256, None))
+    info, problems = parse_section(CheckpointInfo, "checkpoint", values)
+    if info is None:
+        raise ValueError(
+            f"{path} has another form than this version writes ({'; '.join(problems)}); "
+            "run the stage `train` again, or use the version that wrote it"
+        )
+    return info, weights_sha256
 
 
-def _read_config(path: Path) -> tuple[CheckpointInfo, str | None]:
-    _require(path)
-    values = read_json(path)
-    problem = "expected a mapping"
-    if isinstance(values, dict):
-        weights_sha256 = values.pop(WEIGHTS_SHA256, None)
-        model, problems = parse_section(ModelConfig, "model", values.get("model"))
-        problem = "; ".join(problems)
-        if model is not None:
-            try:
-                special = {side: SpecialIds(**values[side]) for side in ("source", "target")}
-                return CheckpointInfo(**values | special | {"model": model}), weights_sha256
-            except (KeyError, TypeError) as error:
-                problem = str(error)
-    raise ValueError(
-        f"{path} has another form than this version writes ({problem}); "
-        "run the stage `train` again, or use the version that wrote it"
-    )
-
-
-def _read_weights(path: Path, sha256: str | None) -> dict[str, Tensor]:
-    _require(path)
-    if sha256 is not None:
-        check_sha256(path, sha256, "train")
+def _read_weights(path: Path, sha256: str) -> dict[str, Tensor]:
+    check_sha256(path, sha256, "train")
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:

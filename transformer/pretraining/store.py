@@ -5,15 +5,25 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
-from transformer.files import atomic_folder, atomic_write, read_json, write_json
+from transformer.files import (
+    atomic_folder,
+    atomic_write,
+    check_sha256,
+    read_sealed,
+    sha256_file,
+    write_sealed,
+)
+from transformer.model.weights import save_tensors
 from transformer.pretraining.config import ImportedModel
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 
 MANIFEST = "manifest.json"
 WEIGHTS = "model.safetensors"
+# In the manifest, the SHA-256 of `WEIGHTS`.
+WEIGHTS_SHA256 = "weights_sha256"
 
 
 class Pretrained(NamedTuple):
@@ -27,8 +37,8 @@ class Pretrained(NamedTuple):
 def save_pretrained(folder: Path, weights: Mapping[str, Tensor], manifest: dict[str, Any]) -> None:
     """Writes both, in one move; the same weights give the same bytes."""
     with atomic_folder(folder) as temporary:
-        _save_weights(temporary / WEIGHTS, weights)
-        write_json(temporary / MANIFEST, manifest)
+        sha256 = _save_weights(temporary / WEIGHTS, weights)
+        write_sealed(temporary / MANIFEST, manifest | {WEIGHTS_SHA256: sha256})
 
 
 def save_imported(
@@ -53,9 +63,9 @@ def save_imported(
     for name, tokenizer in tokenizers.items():
         tokenizer.save(folder / name)
     with atomic_write(folder / WEIGHTS) as temporary:
-        _save_weights(temporary, weights)
-    manifest = {"kind": "imported", "tokenizer_sha256": tokenizer_sha256, **origin}
-    write_json(folder / MANIFEST, manifest)
+        sha256 = _save_weights(temporary, weights)
+    manifest = {"kind": "imported", "tokenizer_sha256": tokenizer_sha256, WEIGHTS_SHA256: sha256}
+    write_sealed(folder / MANIFEST, {**manifest, **origin})
 
 
 def load_pretrained(folder: Path) -> Pretrained:
@@ -64,16 +74,14 @@ def load_pretrained(folder: Path) -> Pretrained:
     Raises:
         ValueError: pretraining was switched off or did not run, or its weights are damaged.
     """
-    path = folder / MANIFEST
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file; run the stage `pretrain` to make {folder}")
-    manifest = read_json(path)
+    manifest = read_sealed(folder / MANIFEST, "pretrain")
     if manifest.get("kind") == "none":
         raise ValueError(
             f"{folder} holds no weights, since pretrain.kind = 'none', but "
             "train.initialize_from = 'pretrained' asks for them; switch pretraining on, or set "
             "train.initialize_from to null"
         )
+    check_sha256(folder / WEIGHTS, str(manifest.get(WEIGHTS_SHA256)), "pretrain")
     try:
         weights, sha256 = load_file(folder / WEIGHTS), str(manifest["tokenizer_sha256"])
         return Pretrained(weights, sha256, manifest.get("kind") == "imported")
@@ -94,7 +102,7 @@ def hand_on_imported(
     path = folder / MANIFEST
     if not path.is_file():
         raise ValueError(f"{path}: no such file; run `python -m pipeline import` to make it")
-    manifest = read_json(path)
+    manifest = read_sealed(path, "import")
     wanted = config.model_dump()
     if found := {key: manifest.get(key) for key in wanted if manifest.get(key) != wanted[key]}:
         raise ValueError(
@@ -111,7 +119,8 @@ def hand_on_imported(
     save_pretrained(pretrained, weights, manifest)
 
 
-def _save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+def _save_weights(path: Path, weights: Mapping[str, Tensor]) -> str:
+    """Their file's SHA-256."""
     plain = {name: value.float().cpu().contiguous() for name, value in weights.items()}
-    save_file(plain, path)
-    path.chmod(0o644)  # safetensors lets nobody else read it
+    save_tensors(path, plain)
+    return sha256_file(path)

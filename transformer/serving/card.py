@@ -3,8 +3,6 @@
 It is sealed: an entry holds the SHA-256 of all others. A change of what it holds raises `FORMAT`.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -13,6 +11,7 @@ from pydantic import Field, PlainSerializer, model_validator
 
 from transformer.config import ConfigError, Section, parse_section
 from transformer.files import read_json, sha256_file, write_json
+from transformer.files import seal as seal_by
 from transformer.model.config import ModelConfig
 from transformer.search.options import SearchConfig
 from transformer.text.clean_config import NormalizationConfig
@@ -221,10 +220,8 @@ class Card(Provenance):
 
 
 def seal(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with the SHA-256 of all but the seal itself, which a stale one gives way to."""
-    rest = {name: value for name, value in values.items() if name != SEAL}
-    text = json.dumps(rest, sort_keys=True)
-    return rest | {SEAL: hashlib.sha256(text.encode()).hexdigest()}
+    """The values of a card with the SHA-256 of all but the seal itself."""
+    return seal_by(values, SEAL)
 
 
 def save_card(folder: Path, card: Card) -> None:

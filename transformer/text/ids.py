@@ -18,7 +18,14 @@ from pydantic import Field
 
 from transformer.batches import batched
 from transformer.config import parse_section
-from transformer.files import check_sha256, read_json, sha256_file, write_json
+from transformer.files import (
+    check_sha256,
+    read_json,
+    read_sealed,
+    sha256_file,
+    write_json,
+    write_sealed,
+)
 from transformer.text.pairs import PairDataset
 from transformer.text.special_tokens import SpecialIds
 from transformer.text.tokenizer import TokenizerPair
@@ -74,7 +81,7 @@ class IdsMeta:
             "target": self.target._asdict(),
             "counts": {name: counts._asdict() for name, counts in self.counts.items()},
         }
-        write_json(folder / META, value)
+        write_sealed(folder / META, value)
 
     def write_report(self, path: Path) -> None:
         """Writes the counts of each split, for metrics."""
@@ -82,11 +89,9 @@ class IdsMeta:
 
     @classmethod
     def read(cls, folder: Path) -> "IdsMeta":
-        """Reads `meta.json`. Raises ValueError if there is none, or it has another form."""
+        """Reads `meta.json`. Raises ValueError if it is missing, changed, or of another form."""
         path = folder / META
-        if not path.is_file():
-            raise ValueError(f"{path}: no such file; run the stage `tokenize` to make {folder}")
-        meta, problems = parse_section(cls, "meta", read_json(path))
+        meta, problems = parse_section(cls, "meta", read_sealed(path, "tokenize"))
         if meta is not None:
             problems = [
                 f"meta.{side} = {tuple(special)}: not all within the vocabulary of {size}"

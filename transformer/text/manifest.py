@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from transformer.files import check_sha256, read_json, sha256_file, write_json
+from pydantic import ConfigDict
+
+from transformer.config import parse_section
+from transformer.files import check_sha256, read_sealed, sha256_file, write_sealed
 from transformer.text.corpus import PARTS, part_path
 
 MANIFEST = "manifest.json"
@@ -35,27 +37,24 @@ class Manifest:
     # split (`transformer.text.splitting`).
     num_left_out: int = 0
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Writes `manifest.json`; a zero that mostly stands there is left away."""
-    value = asdict(manifest)
-    if not manifest.num_left_out:
-        del value["num_left_out"]
-    write_json(folder / MANIFEST, value)
+    """Writes `manifest.json`."""
+    write_sealed(folder / MANIFEST, asdict(manifest))
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Reads `manifest.json`. Raises ValueError if there is none, or it has another form."""
+    """Reads `manifest.json`. Raises ValueError if it is missing, changed, or of another form."""
     path = folder / MANIFEST
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file; run the stage `download` to make {folder}")
-    value: dict[str, Any] = read_json(path)
-    try:
-        return Manifest(**value)
-    except TypeError as error:
+    manifest, problems = parse_section(Manifest, "manifest", read_sealed(path, "download"))
+    if manifest is None:
         raise ValueError(
-            f"{path} has another form than this version writes ({error}); run `download` again"
-        ) from error
+            f"{path} has another form than this version writes ({'; '.join(problems)}); "
+            "run the stage `download` again"
+        )
+    return manifest
 
 
 def hash_parts(folder: Path) -> dict[str, str]:
@@ -65,7 +64,7 @@ def hash_parts(folder: Path) -> dict[str, str]:
 
 def write_hashes(folder: Path) -> None:
     """Writes a `manifest.json` that holds no more than the parts' hashes."""
-    write_json(folder / MANIFEST, {"sha256": hash_parts(folder)})
+    write_sealed(folder / MANIFEST, {"sha256": hash_parts(folder)})
 
 
 def check_parts(folder: Path, stage: str, parts: Iterable[str] = PARTS) -> None:
@@ -80,10 +79,7 @@ def check_parts(folder: Path, stage: str, parts: Iterable[str] = PARTS) -> None:
         ValueError: a part or the manifest is missing, damaged or edited.
     """
     path = folder / MANIFEST
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file; run the stage `{stage}` to make {folder}")
-    value = read_json(path)
-    hashes = value.get("sha256") if isinstance(value, dict) else None
+    hashes = read_sealed(path, stage).get("sha256")
     for part in parts:
         if not isinstance(hashes, dict) or not isinstance(hashes.get(part), str):
             raise ValueError(f"{path} holds no hash of the part {part!r}; run `{stage}` again")

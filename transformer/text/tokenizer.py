@@ -1,7 +1,7 @@
 """Tokenizers: text to ids, ids to text."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +60,7 @@ class Tokenizer:
         Raises:
             ValueError: the file is missing, no tokenizer, or lacks special tokens.
         """
-        try:
-            return cls(path.read_text(encoding="utf-8"), str(path))
-        except FileNotFoundError:
-            raise ValueError(f"{path}: no such tokenizer file") from None
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path} is not UTF-8 text: {error}") from error
+        return cls(_read(path), str(path))
 
     def save(self, path: Path) -> None:
         """Writes the very text that this tokenizer was built from."""
@@ -95,7 +90,7 @@ class Tokenizer:
     @property
     def sha256(self) -> str:
         """The SHA-256 of the tokenizer's file, in hexadecimal."""
-        return hashlib.sha256(self.json.encode()).hexdigest()
+        return _hash(self.json)
 
     def encode(self, text: str) -> list[int]:
         """The ids of `text`, without start or end token. Empty text gives no ids."""
@@ -165,18 +160,18 @@ class TokenizerPair:
         meta = read_json(path)
         if not isinstance(meta, dict) or not isinstance(meta.get("joint"), bool):
             raise ValueError(f"{path}: 'joint' must be true or false; run the stage `vocab` again")
-        if meta["joint"]:
-            joint = Tokenizer.load(folder / JOINT)
-            pair = cls(joint, joint)
-        else:
-            pair = cls(Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET))
-        if pair.sha256 != meta.get("sha256"):
+        names = [JOINT] if meta["joint"] else [SOURCE, TARGET]
+        texts = {name: _read(folder / name) for name in names}
+        # Before they are read as tokenizers: the library's errors of damaged ones help nobody.
+        sha256 = _hash_files(texts)
+        if sha256 != meta.get("sha256"):
             raise ValueError(
-                f"{', '.join(pair.files)} in {folder}: damaged, or edited: their SHA-256 is "
-                f"{pair.sha256}, but {META} has {meta.get('sha256')}; run the stage `vocab` again, "
+                f"{', '.join(names)} in {folder}: damaged, or edited: their SHA-256 is {sha256}, "
+                f"but {META} has {meta.get('sha256')}; run the stage `vocab` again, "
                 f"or `dvc checkout --force {folder}`"
             )
-        return pair
+        sides = [Tokenizer(text, str(folder / name)) for name, text in texts.items()]
+        return cls(sides[0], sides[-1])
 
     def save(self, folder: Path) -> None:
         """Writes `tokenizer.json`, or `source.json` with `target.json`; then `meta.json`."""
@@ -205,5 +200,22 @@ class TokenizerPair:
     @property
     def sha256(self) -> str:
         """One SHA-256 for the pair: over its files' names with their own SHA-256."""
-        lines = [f"{tokenizer.sha256}  {name}\n" for name, tokenizer in self.files.items()]
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+        return _hash_files({name: tokenizer.json for name, tokenizer in self.files.items()})
+
+
+def _read(path: Path) -> str:
+    if not path.is_file():
+        raise ValueError(f"{path}: no such tokenizer file")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text: {error}") from error
+
+
+def _hash_files(texts: Mapping[str, str]) -> str:
+    lines = [f"{_hash(text)}  {name}\n" for name, text in texts.items()]
+    return _hash("".join(lines))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,11 +1,14 @@
 """What the contenders train on: the same sentences in every form."""
 
+import json
+
 import numpy as np
 import pytest
 
 from benchmarks.training import subject as training_subject
 from benchmarks.training.subject import prepare, write_synthetic_ids, write_text
 from benchmarks.training.work import FILE, TrainingWork
+from transformer.files import write_sealed
 from transformer.text.ids import load_ids
 
 
@@ -80,6 +83,6 @@ def test_the_text_is_the_ids_without_end_marks(subject):
 def test_two_vocabularies_are_refused(tmp_path):
     write_synthetic_ids(tmp_path / "ids", 50, 100)
     meta = tmp_path / "ids/meta.json"
-    meta.write_text(meta.read_text().replace('"joint": true', '"joint": false'))
+    write_sealed(meta, json.loads(meta.read_text()) | {"joint": False})
     with pytest.raises(ValueError, match=r"one joint vocabulary \(vocab.joint\)"):
         prepare(tmp_path, tmp_path / "ids", "small", 128, "cpu", 1)

@@ -127,6 +127,14 @@ def test_what_does_not_fit_is_told(
         open_hub(corpus(folder, **changes))
 
 
+def test_a_damaged_file_is_told_with_the_reason(folder: Path) -> None:
+    pq.write_table(flat(PAIRS), folder / "train.parquet")
+    path = folder / "train.parquet"
+    path.write_bytes(path.read_bytes()[:-4] + b"none")
+    with pytest.raises(ValueError, match=r"corpus\.train = 'train'.*(magic bytes|not a parquet)"):
+        open_hub(corpus(folder))
+
+
 def test_a_missing_folder_is_not_looked_for_on_the_hub(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"corpus\.path = .*nowhere: no such folder"):
         open_hub(corpus(tmp_path / "nowhere"))

@@ -120,6 +120,17 @@ def test_a_zip_with_a_damaged_list_is_told(tmp_path: Path) -> None:
         read(corpus(path))
 
 
+def test_a_member_that_ends_too_early_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("fra.txt", TEXT * 100)
+    raw = bytearray(path.read_bytes())
+    raw[60:90] = bytes(30)
+    path.write_bytes(raw)
+    with pytest.raises(ValueError, match=r"x\.zip:fra\.txt"):
+        read(corpus(path))
+
+
 def test_a_changed_file_is_refused_by_its_checksum(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
     path.write_text(TEXT)

@@ -65,7 +65,13 @@ def _load(
         ) from error
     # The library raises its own and built-in types for a wrong id, config, split or file.
     except Exception as error:
-        told = str(error).strip().split("\n")[0]
+        reasons: list[str] = []
+        cause: BaseException | None = error
+        while cause is not None:  # its own words are often no more than that it failed
+            if (line := str(cause).strip().split("\n")[0]) not in (*reasons, ""):
+                reasons.append(line)
+            cause = cause.__cause__ or cause.__context__
+        told = "; ".join(reasons) or type(error).__name__
         raise ValueError(
             f"{origin}, corpus.{part} = {split!r}, corpus.config = {config.config!r}: {told}"
         ) from error

@@ -1,10 +1,13 @@
 """Corpora of tab-separated files: plain, gzipped, zipped, local or by URL."""
 
+import lzma
 import shutil
+import struct
 import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -21,6 +24,11 @@ from transformer.urls import hide_secrets
 # Some hosts, manythings.org among them, refuse Python's own name for itself.
 _HEADERS = {"User-Agent": "Mozilla/5.0 (compatible; transformer-mt)"}
 _TIMEOUT_SECONDS = 60
+# What the library raises of damaged archives, and of what it does not know.
+_UNREADABLE_ZIP = (
+    *(zipfile.BadZipFile, RuntimeError, EOFError, OSError, IndexError, struct.error),
+    *(zlib.error, lzma.LZMAError),
+)
 
 
 @contextmanager
@@ -93,7 +101,7 @@ def _read(
     try:
         with zipfile.ZipFile(path) as archive, archive.open(member) as file:
             yield from read_columns(decode_lines(file, name), name, source_column, target_column)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+    except _UNREADABLE_ZIP as error:
         raise ValueError(f"{name}: can't be unzipped ({error}); unzip it by hand") from error
 
 
@@ -101,7 +109,7 @@ def _find_member(path: Path, origin: str, member: str | None) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             names = [info.filename for info in archive.infolist() if not info.is_dir()]
-    except (zipfile.BadZipFile, NotImplementedError) as error:
+    except (*_UNREADABLE_ZIP, ValueError) as error:
         raise ValueError(f"{origin}: a damaged zip ({error}); get it again") from error
     listed = ", ".join(names) or "nothing"
     if member is not None:

@@ -1,0 +1,1 @@
+"""Bad input of every kind, thrown at the pipeline: what is told, and what breaks."""

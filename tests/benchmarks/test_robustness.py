@@ -1,0 +1,87 @@
+"""Bad input breaks nothing, and the harness that says so would notice."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+WAYS_TO_END = """
+import ctypes, json, os, sys, time
+from pathlib import Path
+from benchmarks.robustness import child
+from pipeline.errors import told_errors
+
+child.CPU_SECONDS = 1
+child.WALL_SECONDS = 3
+
+def message():
+    with told_errors("clean"):
+        raise ValueError("data/raw: no such folder")
+
+def told_bug():
+    with told_errors("clean"):
+        {}["key"]
+
+def spin():
+    while True:
+        pass
+
+ways = {
+    "return": lambda: None,
+    "message": message,
+    "bug": lambda: {}["key"],
+    "told bug": told_bug,
+    "silent failure": lambda: sys.exit(3),
+    "segmentation fault": lambda: ctypes.string_at(0),
+    "spin": spin,
+    "sleep": lambda: time.sleep(60),
+    "memory": lambda: bytearray(2 * child.MEMORY_BYTES),
+    "full output": lambda: Path("x").write_bytes(bytes(100)),
+}
+print(json.dumps({
+    name: child.Process(way, Path(sys.argv[1]), file_bytes=50).wait().outcome
+    for name, way in ways.items()
+}))
+"""
+
+
+def test_every_way_to_end_has_its_column(tmp_path):
+    command = [sys.executable, "-c", WAYS_TO_END, str(tmp_path)]
+    found = json.loads(subprocess.check_output(command, cwd=ROOT, text=True))
+    assert found == {
+        "return": "accepted",
+        "message": "clear errors",
+        "bug": "tracebacks",
+        "told bug": "tracebacks",
+        "silent failure": "crashes",
+        "segmentation fault": "crashes",
+        "spin": "hangs",
+        "sleep": "hangs",
+        "memory": "tracebacks",
+        "full output": "tracebacks",
+    }
+
+
+def test_outputs_that_differ_without_a_warning_are_a_silent_change():
+    from benchmarks.robustness.cases import judge
+    from benchmarks.robustness.child import Ended
+
+    same, other = {"ids.bin": "1"}, {"ids.bin": "2"}
+    quiet, warned = Ended(0, "", ""), Ended(0, "", "warning: a pair was dropped\n")
+    assert judge("", quiet, same, same).outcome == "accepted"
+    assert judge("", warned, same, other).outcome == "accepted"
+    assert judge("", quiet, same, other).outcome == "silent changes"
+    assert "ids.bin" in judge("", quiet, same, other).told
+    assert judge("", quiet, same, {}).outcome == "silent changes"
+
+
+def test_a_hundred_bad_inputs_break_nothing(tmp_path):
+    classes = "params as values,params as text,raw text"
+    command = [sys.executable, "-m", "benchmarks.robustness", "--classes", classes]
+    command += ["--cases", "120", "--jobs", "2", "--output", str(tmp_path / "page.md")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-5000:]
+    page = (tmp_path / "page.md").read_text()
+    assert "| all | 120 |" in page, page
