@@ -40,7 +40,8 @@ def files(random: Random, project: Project, folder: Path) -> Result:
         what = damage_file(random, path)
     ended = download(folder)
     what = f"{kind}, {what}"
-    if kind not in _CHECKED:
+    # Whole files have right checksums too, as a copy of another and as two in a row.
+    if kind not in _CHECKED or ": a copy of " in what or what.endswith(": twice"):
         return judge(what, ended)
     texts = {
         name: found
