@@ -4,6 +4,7 @@ Stage files import nothing heavy until they run, so `--help` answers at once.
 """
 
 import gc
+import os
 import sys
 
 import typer
@@ -19,6 +20,7 @@ from pipeline.commands.plots import plots
 from pipeline.commands.promote import promote
 from pipeline.commands.recipe import recipe
 from pipeline.commands.save_marian import save_marian
+from pipeline.commands.serve import serve
 from pipeline.commands.sweep import sweep
 from pipeline.commands.sync import sync
 from pipeline.commands.text_command import TextCommand
@@ -50,21 +52,29 @@ for stage in (download, clean, vocab, tokenize, pretrain, train, evaluate, expor
 app.command(rich_help_panel="Commands", cls=TextCommand)(translate)
 for command in (
     *(recipe, check, affected, experiments, compare, plots, sweep),
-    *(pack, adopt, sync, promote, ui, save_marian),
+    *(pack, adopt, sync, promote, ui, serve, save_marian),
 ):
     app.command(rich_help_panel="Commands")(command)
 app.command("import", rich_help_panel="Commands")(import_model)
 
+# DVC's stands in .dvc/config.
+_NO_TELEMETRY = {"MLFLOW_DISABLE_TELEMETRY": "true", "HF_HUB_DISABLE_TELEMETRY": "1"}
+
 
 def main() -> None:
     """Runs a command; what the user can mend is told without a traceback."""
+    for name, value in _NO_TELEMETRY.items():
+        os.environ.setdefault(name, value)
     bound_spinning()
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     try:
         with told_errors(sys.argv[1] if len(sys.argv) > 1 else "pipeline"):
             app()
     finally:
-        gc.freeze()  # the process ends: to look for garbage in what it holds would take seconds
+        # The process ends: to look for garbage in what it holds would take seconds. DuckDB, which
+        # only `clean` has loaded, would report as leaked what is frozen.
+        if "duckdb" not in sys.modules:
+            gc.freeze()
 
 
 if __name__ == "__main__":

@@ -46,7 +46,9 @@ def told_errors(command: str) -> Iterator[None]:
         _end(str(error))
     except MemoryError:
         _end(f"{command}: out of memory; {_ADVICE[errno.ENOMEM]}")
-    except Exception:
+    except Exception as error:
+        if type(error).__module__.startswith("mlflow."):  # told without importing it
+            _end(f"{command}: MLflow refused or was lost: {error}")
         with suppress(OSError):
             traceback.print_exc()
         _end(

@@ -1,18 +1,20 @@
-"""Nested values under the dotted names of `params.yaml`."""
+"""Nested values under the dotted names of `params.yaml`, to be shown, compared and tracked."""
 
 import difflib
 from collections.abc import Mapping
 from typing import Any
 
+from transformer.urls import hide_secrets
+
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{'train': {'seed': 1}} -> {'train.seed': 1}."""
+    """{'train': {'seed': 1}} -> {'train.seed': 1}. Secrets in URLs become asterisks."""
     flat: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):
             flat |= flatten(value, f"{prefix}{key}.")
         else:
-            flat[f"{prefix}{key}"] = value
+            flat[f"{prefix}{key}"] = hide_secrets(value) if isinstance(value, str) else value
     return flat
 
 

@@ -19,7 +19,8 @@ STAGES = list(DVC["stages"])
 # Who may import whom, besides itself and SHARED in transformer/.
 ALLOWED = {
     "model": {"text"},
-    "text": set(),
+    "compute": set(),
+    "text": {"compute"},
     "search": {"model", "text"},
     "evaluation": {"model", "search", "text"},
     "serving": {"text"},
@@ -235,13 +236,20 @@ def test_the_command_line_imports_nothing_heavy_until_it_runs():
     assert not modules_after("import pipeline.__main__") & HEAVY
 
 
+def test_the_service_stands_on_a_web_framework_only_where_requests_are_read():
+    """So that batching, catalog, formats and keys can be used without one."""
+    modules = modules_after("import transformer.serving.http.service")
+    assert not modules & {"starlette", "uvicorn"}
+
+
 def test_config_modules_import_nothing_heavy():
     modules = modules_after("import pipeline.schema")
     assert not modules & (HEAVY | {"tokenizers"})
 
 
-def test_serving_loads_no_torch():
-    modules = modules_after("import transformer.serving.translator")
+@pytest.mark.parametrize("module", ["translator", "http.server", "http.service"])
+def test_serving_loads_no_torch(module):
+    modules = modules_after(f"import transformer.serving.{module}")
     assert not modules & {"torch", "mlflow", "dvc", "datasets", "pyarrow"}
 
 

@@ -15,6 +15,10 @@ from transformer.urls import hide_secrets
             "https://h/f?token=abc&x=1&X-Amz-Signature=9",
             "https://h/f?token=***&x=1&X-Amz-Signature=***",
         ),
+        (
+            "https://h/f?X-Amz-Credential=a/b&auth=c&n=1",
+            "https://h/f?X-Amz-Credential=***&auth=***&n=1",
+        ),
         ("https://h/f?api_key=abc'", "https://h/f?api_key=***'"),
         ("https://h/a@b?c=d@e", "https://h/a@b?c=d@e"),
         ("mail me@host about a: b", "mail me@host about a: b"),

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-ARGUMENTS = ("install", "--constraint", "constraints.txt", "--editable", ".[train,dev]")
+ARGUMENTS = ("install", "--constraint", "constraints.txt", "--editable")
 # Seconds without a sign of life, at most.
 _SILENCE = 8
 # pip's settings: uv's variable for each, and what stands there between two values.
@@ -87,14 +87,15 @@ def main() -> int:
     """Installs; the exit status is 1 where neither uv nor pip could."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--installer", choices=("uv", "pip"), default="uv")
-    installer = parser.parse_args().installer
+    parser.add_argument("--extras", default="train,dev", help="of pyproject.toml, by commas")
+    installer, wanted = (given := parser.parse_args()).installer, f".[{given.extras}]"
     pip = [sys.executable, "-m", "pip"]
     if installer == "uv":
         told = subprocess.run([*pip, "config", "list"], capture_output=True, text=True, check=True)
         settings = read_settings(told.stdout)
         # What uv is told by its own variables stands.
         environment = uv_variables(settings) | os.environ
-        uv = [sys.executable, "-m", "uv", "pip", *ARGUMENTS, "--python", sys.executable]
+        uv = [sys.executable, "-m", "uv", "pip", *ARGUMENTS, wanted, "--python", sys.executable]
         uv += uv_options(settings)
         if run([*pip, "install", "--constraint", "constraints.txt", "uv"], os.environ, False):
             if run(uv, environment, sys.stderr.isatty()):
@@ -104,7 +105,7 @@ def main() -> int:
             )
         else:
             print("uv can't be had; pip installs instead, which takes minutes", flush=True)
-    return 0 if run([*pip, *ARGUMENTS], os.environ, False) else 1
+    return 0 if run([*pip, *ARGUMENTS, wanted], os.environ, False) else 1
 
 
 if __name__ == "__main__":

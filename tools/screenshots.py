@@ -68,7 +68,7 @@ def main(
         page.remember(**_VISITED_BEFORE)
         for name, picture in _take(page, url, number, runs, model):
             path = output / f"mlflow-{name}.png"
-            path.write_bytes(_shrink(picture))
+            path.write_bytes(shrink(picture))
             typer.echo(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
 
@@ -163,7 +163,12 @@ def _wait_for(url: str, server: subprocess.Popen[Any]) -> None:
     raise TimeoutError(f"{url} did not answer within {_START_SECONDS} seconds")
 
 
-def _shrink(picture: bytes) -> bytes:
+def shrink(picture: bytes) -> bytes:
+    """The picture in a file small enough for the documents.
+
+    Raises:
+        ValueError: it is too large all the same.
+    """
     from PIL import Image
 
     # A page has few colours: a palette of them is a third of the size and looks the same.

@@ -6,7 +6,7 @@ _HIDDEN = "***"
 # User and password: up to the last @ before the path.
 _USER = re.compile(r"(?<=://)[^\s/?#'\"]*@")
 _SECRET = re.compile(
-    r"(?i)([?&][^=&\s]*(?:token|key|secret|sig|signature|password|passwd|credential)[^=&\s]*=)"
+    r"(?i)([?&][^=&\s]*(?:token|key|secret|sig|pass|pwd|auth|credential)[^=&\s]*=)"
     r"[^&\s'\"]+"
 )
 

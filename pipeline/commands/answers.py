@@ -10,6 +10,8 @@ from typing import Any, cast
 
 import typer
 
+from transformer.files import atomic_write
+from transformer.serving.documents import translate_file
 from transformer.serving.lines import ByteStream, read_lines
 from transformer.serving.translator import Translation, Translator, UntranslatableError
 
@@ -101,6 +103,33 @@ def write_answers(
         sys.stdout.buffer.flush()
         if problem is not None:
             raise ValueError(problem)
+
+
+def write_document(
+    translator: Translator, file: Path, output: Path, options: Mapping[str, Any]
+) -> None:
+    """Translates a file as its suffix says, and writes it whole, or not at all.
+
+    Args:
+        translator: what translates.
+        file: what is translated.
+        output: where it goes.
+        options: of `Translator.translate`.
+
+    Raises:
+        ValueError: it is of no known kind, or damaged, or has what can't be translated.
+    """
+
+    def translate(sentences: list[str]) -> list[str]:
+        answers = translator.translate(sentences, **options)
+        for sentence, (best, *_) in zip(sentences, answers, strict=True):
+            if not best.is_complete:
+                typer.echo(f"warning: cut at the length limit: {sentence}", err=True)
+        return [best.text for best, *_ in answers]
+
+    content = translate_file(str(file), file.read_bytes(), translator, translate)
+    with atomic_write(output) as temporary:
+        temporary.write_bytes(content)
 
 
 def _tell_unknown(words: Sequence[str]) -> str:

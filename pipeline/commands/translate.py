@@ -21,6 +21,14 @@ def translate(
         Path | None,
         typer.Option(help="A UTF-8 file, one text a line.", exists=True, dir_okay=False),
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the translation of --file goes, as a document of its own kind, by its "
+            "suffix: .txt .md .html .xml .po .xliff .srt.",
+            dir_okay=False,
+        ),
+    ] = None,
     beam_size: Annotated[
         int | None,
         typer.Option(min=1, help="Hypotheses kept; 1 is greedy.", show_default="the model's"),
@@ -61,13 +69,24 @@ def translate(
     ] = None,
 ) -> None:
     """Translate sentences, a file, or standard input, a line for each line."""
-    from pipeline.commands.answers import exits_as_a_filter, read_texts, write_answers
+    from pipeline.commands.answers import (
+        exits_as_a_filter,
+        read_texts,
+        write_answers,
+        write_document,
+    )
 
     if sentences and file is not None:
         raise typer.BadParameter("give sentences or a file, not both", param_hint="--file")
+    if output is not None and (file is None or num_best > 1 or as_json):
+        raise typer.BadParameter(
+            "takes the one translation of a --file, without --json and --num-best",
+            param_hint="--output",
+        )
     if trace:
         _refuse_with_trace(
             {
+                "--output": output is not None,
                 "--json": as_json,
                 "--num-best": num_best > 1,
                 "--beam-size": beam_size not in (None, 1),
@@ -83,6 +102,9 @@ def translate(
             _trace(model, read_texts(sentences, file))
         else:
             translator = _load(model, device, num_threads, precision)
+            if file is not None and output is not None:
+                write_document(translator, file, output, options)
+                return
             write_answers(translator, read_texts(sentences, file), options, as_json=as_json)
 
 

@@ -7,6 +7,7 @@ def download() -> None:
     """Fetch or make the corpus: data/raw."""
     from pipeline.params import load_section
     from pipeline.paths import RAW
+    from pipeline.received import find_doubts
     from transformer.text.collection import collect
     from transformer.text.corpus_config import CorpusConfig
 
@@ -15,3 +16,7 @@ def download() -> None:
     manifest = collect(config, RAW)
     for part, count in manifest.counts.items():
         typer.echo(f"{part}: {count} pairs, {manifest.num_empty[part]} with an empty side")
+    for doubt in find_doubts(config, manifest):
+        typer.secho(f"warning: {doubt}", err=True, fg=typer.colors.YELLOW)
+    if manifest.num_left_out:
+        typer.echo(f"left out: {manifest.num_left_out} training pairs with a held-out sentence")

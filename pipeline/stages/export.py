@@ -8,12 +8,14 @@ if TYPE_CHECKING:
     from transformer.export.config import ExportConfig
     from transformer.export.shortlist.choose import Shortlist
     from transformer.model.checkpoint import CheckpointInfo
+    from transformer.text.pairs import PairDataset
 
 
 def export() -> None:
     """Write the translator; fail if it strays from PyTorch on the test set."""
     from pipeline.params import load_sections
-    from pipeline.paths import CHECKPOINT, CLEAN, METRICS, RAW, REPORTS, TOKENIZER, TRANSLATOR
+    from pipeline.paths import CHECKPOINT, CLEAN, IDS, METRICS, RAW, REPORTS, TOKENIZER, TRANSLATOR
+    from pipeline.repository import CHECKED_IDS
     from pipeline.tracking.export import track_export
     from transformer.evaluation.config import EvaluateConfig
     from transformer.export.config import ExportConfig
@@ -26,9 +28,11 @@ def export() -> None:
     from transformer.pretraining.config import PretrainConfig
     from transformer.search.options import SearchConfig
     from transformer.serving.card import BaseModel
+    from transformer.text.alignment import fit_table
     from transformer.text.clean_config import CleanConfig
     from transformer.text.corpus import part_path, read_side
     from transformer.text.heldout import encode_sources, read_heldout
+    from transformer.text.ids import load_ids
     from transformer.text.manifest import check_parts, read_manifest
     from transformer.text.word_list import most_frequent_words
 
@@ -49,13 +53,18 @@ def export() -> None:
         base_model = BaseModel(**pretrain.model_dump(exclude={"kind"}))
     else:
         words = most_frequent_words(read_side(part_path(CLEAN, "train"), "source"))
-    shortlist = _make_shortlist(config, info, is_joint=tokenizers.is_joint)
+    alignment, shortlist = None, None
+    if base_model is None or config.shortlist is not None:
+        pairs = load_ids(IDS, CHECKED_IDS).train
+        alignment = fit_table(pairs, info.source_vocab_size, info.target_vocab_size)
+        shortlist = _make_shortlist(pairs, config, info, is_joint=tokenizers.is_joint)
     reference, verdicts = export_translator(
         TRANSLATOR,
         REPORTS,
         model,
         tokenizer_files={path.name: path for path in sorted(TOKENIZER.glob("*.json"))},
         words=words,
+        alignment=alignment,
         provenance=collect_provenance(manifest, clean, info, model_hash(CHECKPOINT), base_model),
         test=TestSet(
             sources=sources,
@@ -78,17 +87,14 @@ def export() -> None:
 
 
 def _make_shortlist(
-    config: "ExportConfig", info: "CheckpointInfo", *, is_joint: bool
+    pairs: "PairDataset", config: "ExportConfig", info: "CheckpointInfo", *, is_joint: bool
 ) -> "Shortlist | None":
-    from pipeline.paths import IDS
-    from pipeline.repository import CHECKED_IDS
     from transformer.export.shortlist.choose import make_shortlist
-    from transformer.text.ids import load_ids
 
     if config.shortlist is None or "int8" not in config.precisions:
         return None
     return make_shortlist(
-        load_ids(IDS, CHECKED_IDS).train,
+        pairs,
         config.shortlist,
         source_vocab_size=info.source_vocab_size,
         target_vocab_size=info.target_vocab_size,

@@ -8,20 +8,17 @@ def tokenize() -> None:
     from pipeline.params import load_section
     from pipeline.paths import CLEAN, IDS, REPORTS, TOKENIZER
     from transformer.files import atomic_folder
-    from transformer.text.corpus import part_path, read_pairs
-    from transformer.text.ids import write_ids
     from transformer.text.manifest import check_parts
     from transformer.text.tokenizer import TokenizerPair
+    from transformer.text.tokenizing import write_corpus_ids
     from transformer.text.vocab_config import TokenizeConfig
 
     config = load_section("tokenize", TokenizeConfig)
     tokenizers = TokenizerPair.load(TOKENIZER)
-    parts = ("train", "valid")
-    check_parts(CLEAN, "clean", parts)
+    check_parts(CLEAN, "clean", ("train", "valid"))
     typer.echo("cutting the text into tokens")
-    train, valid = (read_pairs(part_path(CLEAN, part)) for part in parts)
     with atomic_folder(IDS) as folder:
-        meta = write_ids(folder, train, valid, tokenizers, config.max_tokens)
+        meta = write_corpus_ids(CLEAN, folder, tokenizers, config.max_tokens)
     meta.write_report(REPORTS / "tokenize.json")
     for part, counts in meta.counts.items():
         typer.echo(

@@ -89,13 +89,18 @@ def require_client() -> Any:
 
 def open_experiment(client: Any, artifacts: str | None, name: str) -> str:
     """The id of the MLflow experiment `name`, which is made if there is none."""
+    from mlflow.exceptions import MlflowException
+
     found = client.get_experiment_by_name(name)
     if found is None:
-        with backend_lock():
+        location = None if artifacts is None else f"{artifacts}/{name}"
+        try:
+            return str(client.create_experiment(name, artifact_location=location))
+        except MlflowException as error:
+            # Another clone was quicker; a lock would hold back this machine's processes alone.
+            if error.error_code != "RESOURCE_ALREADY_EXISTS":
+                raise
             found = client.get_experiment_by_name(name)
-            if found is None:
-                location = None if artifacts is None else f"{artifacts}/{name}"
-                return str(client.create_experiment(name, artifact_location=location))
     return str(found.experiment_id)
 
 

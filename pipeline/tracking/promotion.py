@@ -93,12 +93,24 @@ def find_champion(client: Any) -> Any:
 
     try:
         return client.get_model_version_by_alias(NAME, CHAMPION)
-    except MlflowException:
+    except MlflowException as error:
+        # The registry has no such alias, or no translator; all else hides a champion.
+        if error.error_code not in ("INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST"):
+            raise
         return None
 
 
 def make_champion(client: Any, comparison: ChampionComparison) -> None:
-    """Moves the alias, and notes on the version over whom it won."""
+    """Moves the alias, and notes on the version over whom it won.
+
+    Raises:
+        ValueError: the champion is not the one of the comparison any more.
+    """
+    held, compared = find_champion(client), comparison.champion
+    if (held and str(held.version)) != (compared and compared.version):
+        raise ValueError(
+            "somebody else has moved the alias since the two were compared; run `promote` again"
+        )
     client.set_registered_model_alias(NAME, CHAMPION, comparison.challenger.version)
     if comparison.champion is not None and comparison.difference is not None:
         gain = describe_difference(comparison.difference)
@@ -116,7 +128,8 @@ def mark_champion(client: Any) -> None:
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     for run in client.search_runs(experiments, f"tags.{CHAMPION} LIKE 'version %'"):
         if run.info.run_id not in marked:
-            client.delete_tag(run.info.run_id, CHAMPION)
+            with suppress(MlflowException):  # somebody else was quicker
+                client.delete_tag(run.info.run_id, CHAMPION)
         elif run.data.tags[CHAMPION] == marked[run.info.run_id]:
             marked = {}
     for run_id, value in marked.items():

@@ -12,8 +12,10 @@ _RESULTS = ("dvc.lock", "reports")
 
 
 def provenance_tags() -> dict[str, str]:
-    """Commit, whether files differ from it, DVC's experiment, versions of packages."""
+    """Who, commit, whether files differ from it, DVC's experiment, versions of packages."""
     tags = version_tags()
+    if user := run_git("config", "user.name"):
+        tags["mlflow.user"] = user
     for variable in ("DVC_EXP_NAME", "DVC_EXP_BASELINE_REV"):
         if value := os.environ.get(variable):
             tags[variable.lower()] = value

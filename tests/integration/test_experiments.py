@@ -10,16 +10,16 @@ import pytest
 from tests.integration.conftest import ROOT
 
 pytestmark = pytest.mark.slow
-FASTER = "train.learning_rate=0.02"
+SLOWER = "train.learning_rate=1e-5"
 
 
 @pytest.fixture(scope="module")
 def tried(clone):
-    """A trained clone, and the experiment `faster` with another learning rate."""
+    """A trained clone, and the experiment `slower` with another learning rate."""
     clone.make_tiny("evaluate.num_attention_plots=0")
     clone.dvc("repro")
     clone.commit("trained")
-    clone.dvc("exp", "run", "--temp", "--name", "faster", "-S", FASTER)
+    clone.dvc("exp", "run", "--temp", "--name", "slower", "-S", SLOWER)
     return clone
 
 
@@ -51,10 +51,28 @@ def runs_by_rate(clone) -> dict[str, object]:
     return {run.data.params["train.learning_rate"]: run for run in runs}
 
 
+def test_an_experiment_in_a_copy_is_tracked_in_the_main_checkout(tried):
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{tried.folder}/mlruns/mlflow.db")
+    (experiment,) = (e for e in client.search_experiments() if e.name == "phrasebook")
+    newest = next(
+        run
+        for run in client.search_runs([experiment.experiment_id])
+        if run.data.tags.get("kind") == "evaluation"
+    )
+    assert float(newest.data.params["train.learning_rate"]) == 1e-5
+    assert newest.data.tags["dvc_exp_name"]
+    assert len(newest.data.tags["dvc_exp_baseline_rev"]) == 40
+    assert newest.data.tags["git_dirty"] == "false"
+    assert {"bleu", "float32_bleu", "int8_bleu"} <= newest.data.metrics.keys()
+    assert "learning_rate: 0.006" in tried.read("params.yaml")
+
+
 def test_a_commit_and_an_experiment_are_compared_without_a_checkout(tried):
     before = tried.run("git", "status", "--porcelain").stdout
-    told = compare(tried, "HEAD", "faster")
-    assert told["params"] == {"train.learning_rate": {"a": "0.004", "b": "0.02"}}
+    told = compare(tried, "HEAD", "slower")
+    assert told["params"] == {"train.learning_rate": {"a": "0.006", "b": "1e-05"}}
     a, b = told["a"]["figures"], told["b"]["figures"]
     assert a["bleu"] == json.loads(tried.read("reports/evaluate.json"))["bleu"]
     difference = told["bleu_difference"]
@@ -62,22 +80,22 @@ def test_a_commit_and_an_experiment_are_compared_without_a_checkout(tried):
     assert difference["low"] <= difference["high"]
     assert tried.run("git", "status", "--porcelain").stdout == before
 
-    text = tried.pipeline("compare", "HEAD", "faster").stdout
+    text = tried.pipeline("compare", "HEAD", "slower").stdout
     assert "train.learning_rate" in text
     assert f"{a['bleu']:.2f} [{a['bleu_low']:.2f}, {a['bleu_high']:.2f}]" in text
 
 
 def test_mlflow_runs_are_compared_by_id_and_by_name(tried):
     runs = runs_by_rate(tried)
-    slow, fast = runs["0.004"].info, runs["0.02"].info
-    by_id = compare(tried, slow.run_id, fast.run_id[:8])
-    by_revision = compare(tried, "HEAD", "faster")
+    usual, slow = runs["0.006"].info, runs["1e-05"].info
+    by_id = compare(tried, usual.run_id, slow.run_id[:8])
+    by_revision = compare(tried, "HEAD", "slower")
     assert by_id["params"] == by_revision["params"]
     assert by_id["bleu_difference"] == by_revision["bleu_difference"]
     assert by_id["largest_gains"] == by_revision["largest_gains"]
     for side in ("a", "b"):
         assert by_id[side]["figures"] == by_revision[side]["figures"]
-    assert compare(tried, slow.run_name, "workspace")["params"] == {}
+    assert compare(tried, usual.run_name, "workspace")["params"] == {}
 
 
 def test_what_cannot_be_compared_is_told(tried):
@@ -86,17 +104,17 @@ def test_what_cannot_be_compared_is_told(tried):
     assert "nowhere: no commit, branch, DVC experiment or MLflow run" in done.stderr
     (tried.folder / ".dvc/cache").rename(tried.folder / ".dvc/away")
     try:
-        done = tried.pipeline("compare", "faster", "HEAD", check=False)
+        done = tried.pipeline("compare", "slower", "HEAD", check=False)
     finally:
         tried.run("rm", "-rf", ".dvc/cache")
         (tried.folder / ".dvc/away").rename(tried.folder / ".dvc/cache")
-    assert "faster: " in done.stderr
+    assert "slower: " in done.stderr
     assert "`dvc pull`" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_params_edited_since_are_noted(tried, params):
-    params.write_text(params.read_text().replace("learning_rate: 0.004", "learning_rate: 0.5"))
+    params.write_text(params.read_text().replace("learning_rate: 0.006", "learning_rate: 0.5"))
     told = compare(tried, "HEAD", "workspace")
     assert told["params"] == {}
     assert "params.yaml was edited since: train.learning_rate" in told["b"]["notes"][0]
@@ -109,7 +127,7 @@ def test_affected_foretells_what_runs_and_changes_nothing(tried):
     assert statuses(tried, "train.seed=9") == upstream | {"train": "runs"} | later
     # The experiment ran it; all that it wrote is in DVC's cache.
     restored = dict.fromkeys(("train", "evaluate", "export"), "restored")
-    assert statuses(tried, FASTER) == upstream | restored
+    assert statuses(tried, SLOWER) == upstream | restored
     assert statuses(tried, "train.seed=1") == upstream | dict.fromkeys(restored, "unchanged")
     both = statuses(tried, "train.seed=9", "export.max_bleu_loss=9")
     assert (both["evaluate"], both["export"]) == ("may run", "runs")
@@ -149,10 +167,10 @@ def test_metrics_fit_a_screen(tried):
 
 
 def test_curves_are_drawn_over_each_other_to_the_same_bytes(tried):
-    run = runs_by_rate(tried)["0.02"].info.run_id
+    run = runs_by_rate(tried)["1e-05"].info.run_id
     pictures = []
     for name in ("one.png", "two.png"):
-        tried.pipeline("plots", "HEAD", "faster", run[:8], "--output", name)
+        tried.pipeline("plots", "HEAD", "slower", run[:8], "--output", name)
         pictures.append((tried.folder / name).read_bytes())
         (tried.folder / name).unlink()
     assert pictures[0] == pictures[1]
@@ -222,7 +240,7 @@ def test_the_champion_is_marked_where_experiments_are_listed(tried):
     tried.pipeline("promote", "--version", "1", "--force")
     listed = tried.pipeline("experiments").stdout
     marked = [line.split()[0] for line in listed.split("\n") if " * " in line]
-    assert "faster" not in marked
+    assert "slower" not in marked
     assert marked
     assert "* the champion" in listed
     assert "\x1b" not in listed
@@ -234,7 +252,7 @@ def test_the_champion_is_marked_where_experiments_are_listed(tried):
 
 def test_a_model_scored_with_two_searches_is_compared_by_evaluation(tried, params):
     """After the sweep of beam sizes, which trained nothing."""
-    run = runs_by_rate(tried)["0.004"].info
+    run = runs_by_rate(tried)["0.006"].info
     done = tried.pipeline("compare", run.run_id, "workspace", check=False)
     assert "was evaluated with 3 groups of settings; give the id" in done.stderr
     ids = re.findall(r"([0-9a-f]{8}) \(", done.stderr)

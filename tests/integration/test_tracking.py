@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def trained(clone):
     """The clone after `dvc repro`, committed; its results are in a remote folder too."""
-    clone.make_tiny("train.log_every_steps=2")
+    clone.make_tiny("train.log_every_steps=2", "export.precisions=[float32]")
     clone.dvc("remote", "add", "--default", "store", str(clone.folder.parent / "store"))
     clone.dvc("repro")
     clone.commit("trained")

@@ -56,6 +56,18 @@ def test_a_file_is_read_line_by_line(run, tmp_path):
     assert output(run("--file", file)) == "UN\n\nDEUX\n" * 3000
 
 
+def test_a_document_goes_to_a_file_of_its_kind(run, tmp_path):
+    source, target = tmp_path / "x.html", tmp_path / "y.html"
+    source.write_text("<p>un <b>chat</b>\n", encoding="utf-8")
+    assert output(run("--file", source, "--output", target)) == ""
+    assert target.read_text(encoding="utf-8") == "<p>UN <b>CHAT</b>\n"
+    assert "takes the one translation of a --file" in refusal(run("--output", target, "un"), 2)
+    target.unlink()
+    source.write_bytes(b"PK\x03\x04")
+    assert f"{source}: is an archive" in refusal(run("--file", source, "--output", target))
+    assert not target.exists()
+
+
 def test_n_best_come_with_scores(run):
     lines = "-0.1400\tUN\n-1.1400\tUN\n\n-0.1400\tDEUX\n-1.1400\tDEUX\n"
     assert output(run("--num-best", "2", "un", "deux")) == lines

@@ -106,3 +106,15 @@ def test_aliases_of_aliases_cost_no_memory(tmp_path):
 def test_nobody_to_tell_is_no_reason_to_hang(tmp_path):
     assert run("$P check > /dev/full 2>&1", tmp_path).returncode == 1
     assert run("$P check >&- 2>&- <&-", tmp_path).returncode == 1
+
+
+def test_what_mlflow_refuses_is_no_bug_of_ours(capsys):
+    from mlflow.exceptions import MlflowException
+
+    with pytest.raises(SystemExit), told_errors("promote"):
+        raise MlflowException("403 at https://me:pass@host/x: Invalid Host header")
+    printed = capsys.readouterr().err
+    assert printed == (
+        "error: promote: MLflow refused or was lost: 403 at https://***@host/x: Invalid Host "
+        "header\n"
+    )

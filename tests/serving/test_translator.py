@@ -334,7 +334,7 @@ def test_however_a_sentence_is_typed_it_gets_the_ids_of_the_training_text(
     in_training = source.encode(normalize_side(raw, card.normalization.source))
     served = []
     monkeypatch.setattr(
-        Translator, "_run", lambda self, rows, options: served.extend(rows) or [[]] * len(rows)
+        Translator, "run", lambda self, rows, options: served.extend(rows) or [[]] * len(rows)
     )
     typed = [raw, 'un chat "dort" ?!', "Un  chat “dort” !?!?", "Ｕｎ chat «\xa0dort » ？！"]
     Translator(folder, "cpu").translate(typed)

@@ -98,6 +98,16 @@ def test_single_sentences_are_cut_before_punctuation_goes(tmp_path: Path) -> Non
     assert report.candidates == report.read + 1
 
 
+def test_only_a_pair_that_was_kept_makes_a_duplicate(tmp_path: Path) -> None:
+    train = [("a", "x"), ("a", "a"), ("a", "c"), ("a", "a"), ("c", "x"), ("a", "x"), (" a", "x")]
+    report = run(tmp_path, config(), train)
+    assert read(tmp_path, "train") == [("a", "x"), ("a", "c"), ("c", "x")]
+    assert (report.rejected["duplicate"], report.rejected["copy"]) == (2, 2)
+    assert [r["line"] for r in rejects(tmp_path) if r["reason"] == "duplicate"] == [6, 7]
+    run(tmp_path, config(drop_duplicates=False), train)
+    assert len(read(tmp_path, "train")) == 5
+
+
 def test_rejects_show_the_pair_as_it_came_with_its_line(tmp_path: Path) -> None:
     run(tmp_path, config())
     found = rejects(tmp_path)
@@ -143,7 +153,7 @@ def test_a_corpus_of_which_nothing_is_left_is_told(tmp_path: Path) -> None:
 
 
 def test_a_missing_part_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"valid\.parquet: no such file"):
+    with pytest.raises(ValueError, match=r"train\.parquet: no such file"):
         clean_corpus(config(), tmp_path / "raw", tmp_path / "clean")
     assert list(tmp_path.iterdir()) == []
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from transformer.files import sha256_file
+from transformer.text import splitting
 from transformer.text.collection import collect
 from transformer.text.corpus import PARTS, part_path, read_pairs
 from transformer.text.corpus_config import (
@@ -95,6 +96,28 @@ def test_a_table_is_split_into_all_three(tmp_path: Path) -> None:
         split=SplitConfig(valid_pairs=3, test_pairs=4, seed=1),
     )
     assert collect(config, tmp_path / "raw").counts == {"train": 13, "valid": 3, "test": 4}
+
+
+def test_a_very_large_table_is_split_by_hashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(splitting, "MAX_GROUPED_PAIRS", 9)
+    (tmp_path / "x.tsv").write_text("".join(f"en {n}\tfr {n}\n" * 2 for n in range(20)))
+    config = TabularCorpus(
+        **COMMON,
+        kind="tabular",
+        path=str(tmp_path / "x.tsv"),
+        url=None,
+        sha256=None,
+        member=None,
+        source_column=2,
+        target_column=1,
+        split=SplitConfig(valid_pairs=3, test_pairs=4, seed=1),
+    )
+    manifest = collect(config, tmp_path / "raw")
+    assert manifest.counts == {"train": 26, "valid": 3, "test": 4}
+    assert manifest.num_left_out == 7
+    assert read_manifest(tmp_path / "raw") == manifest
 
 
 def test_a_phrasebook_comes_in_its_own_parts(

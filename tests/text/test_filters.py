@@ -58,12 +58,6 @@ def test_the_first_reason_in_order_is_told() -> None:
     assert judge(("a b c", "a b c"), filters) == "too_long"
 
 
-def test_only_a_pair_that_was_kept_makes_a_duplicate() -> None:
-    filters = make_filters(config(), [])
-    told = [judge(pair, filters) for pair in [("a", "b"), ("a", "c"), ("c", "b"), ("a", "b")]]
-    assert told == [None, None, None, "duplicate"]
-
-
 @pytest.mark.parametrize(
     ("change", "pair"),
     [
@@ -75,11 +69,6 @@ def test_only_a_pair_that_was_kept_makes_a_duplicate() -> None:
 )
 def test_a_filter_that_is_off_keeps(change: dict[str, Any], pair: tuple[str, str]) -> None:
     assert judge(pair, make_filters(config(**change), HELD_OUT)) is None
-
-
-def test_duplicates_stay_when_asked_to() -> None:
-    filters = make_filters(config(drop_duplicates=False), [])
-    assert [judge(("a", "b"), filters) for _ in range(2)] == [None, None]
 
 
 def test_characters_measure_text_without_spaces() -> None:

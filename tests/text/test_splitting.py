@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transformer.text import splitting
 from transformer.text.corpus import Pair
-from transformer.text.splitting import assign_parts, group_pairs
+from transformer.text.splitting import (
+    LEFT_OUT,
+    TooManyPairsError,
+    assign_parts,
+    draw_parts,
+    group_pairs,
+)
 
 NAMES = ("valid", "test")
 SENTENCE = st.integers(0, 12).map(lambda number: f"Sentence {number}.")
@@ -101,3 +108,47 @@ def test_a_corpus_that_hangs_together_is_told() -> None:
         ValueError, match=r"valid 3 of 5, test 0 of 5 pairs.*53 pairs form 4 groups.*holds 50"
     ):
         assign_parts(pairs, (5, 5), 0, NAMES)
+
+
+@given(st.integers(0, 2**32), st.lists(st.tuples(SENTENCE, SENTENCE), max_size=25))
+def test_what_shares_a_sentence_with_a_drawn_pair_is_left_out(
+    seed: int, related: list[Pair]
+) -> None:
+    pairs = related + unrelated(20)
+    parts = list(draw_parts(lambda: pairs, (4, 6), seed, NAMES))
+    assert [parts.count(part) for part in (1, 2)] == [4, 6]
+    for side in (0, 1):
+        held_out = [pair[side] for pair, part in zip(pairs, parts, strict=True) if part in (1, 2)]
+        assert len(set(held_out)) == 10
+        train = {pair[side] for pair, part in zip(pairs, parts, strict=True) if part == 0}
+        assert train.isdisjoint(held_out)
+    drawn = [pair for pair, part in zip(pairs, parts, strict=True) if part in (1, 2)]
+    for pair, part in zip(pairs, parts, strict=True):
+        shares = any(pair[0] == one[0] or pair[1] == one[1] for one in drawn)
+        assert (part == 0) == (not shares)
+        assert part != LEFT_OUT or shares
+
+
+def test_a_draw_does_not_depend_on_the_order_or_on_how_often_a_sentence_stands() -> None:
+    pairs = unrelated(200)
+    some = draw_parts(lambda: pairs, (5, 5), 3, NAMES)
+    more = [*reversed(pairs), *pairs[:100]]
+    others = draw_parts(lambda: more, (5, 5), 3, NAMES)
+    first, again = (
+        {pair[0]: part for pair, part in zip(texts, parts, strict=True) if part in (1, 2)}
+        for texts, parts in ((pairs, some), (more, others))
+    )
+    assert first == again
+
+
+def test_a_draw_that_the_corpus_cannot_give_is_told() -> None:
+    pairs = [(f"s{n}", "Merci") for n in range(50)]
+    with pytest.raises(ValueError, match=r"can't give valid 3 \+ test 5: 1 pairs were found"):
+        list(draw_parts(lambda: pairs, (3, 5), 0, NAMES))
+
+
+def test_more_pairs_than_can_be_grouped_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(splitting, "MAX_GROUPED_PAIRS", 9)
+    assert len(group_pairs(unrelated(9))) == 9
+    with pytest.raises(TooManyPairsError):
+        group_pairs(unrelated(10))

@@ -19,7 +19,7 @@ def test_a_page_is_waited_for_typed_into_and_pictured():
         assert page.evaluate("[innerWidth, innerHeight]") == [320, 200]
         picture = page.screenshot()
     assert picture.startswith(b"\x89PNG")
-    assert len(screenshots._shrink(picture)) < len(picture)
+    assert len(screenshots.shrink(picture)) < len(picture)
 
 
 def test_without_a_browser_it_says_so_and_takes_none(tmp_path, monkeypatch, capsys):

@@ -16,6 +16,7 @@ ADAM = {"kind": "adam", "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "weight_de
 VARIANTS = {
     "plain": {},
     "accumulation": {"batch_tokens": 64, "gradient_accumulation": 3},
+    "muon": {"optimizer": ADAM | {"kind": "muon", "momentum": 0.95}},
     "averaged": {"average_checkpoints": 3, "validate_every_steps": 2},
     "stopping early": {
         "learning_rate": 0.3,

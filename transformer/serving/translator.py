@@ -12,6 +12,7 @@ from transformer.search.options import SearchOptions
 from transformer.serving.card import INPUTS, OUTPUTS, load_card, verify_graph
 from transformer.serving.int8_probe import saturates
 from transformer.serving.session import Provider, count_threads, expect_provider, open_session
+from transformer.text.alignment import TABLE, Aligner, Alignment
 from transformer.text.normalize import normalize
 from transformer.text.sentences import split_sentences
 from transformer.text.tokenizer import TokenizerPair
@@ -99,6 +100,8 @@ class Translator:
             )
         self._normalization = dict(self.card.normalization.source)
         self._words = WordList.load(folder / WORDS) if WORDS in self.card.files else None
+        table = folder / TABLE if TABLE in self.card.files else None
+        self._aligner = Aligner.load(self._tokenizers, table)
 
         def choose(provider: Literal["cpu", "cuda"]) -> str:
             wanted = precision
@@ -155,28 +158,68 @@ class Translator:
         """
         if isinstance(texts, str):
             raise ValueError("texts must be a list of texts, not one text; write [text]")
-        given = {"beam_size": beam_size, "length_penalty": length_penalty, "patience": patience}
-        chosen: dict[str, Any] = {name: v for name, v in given.items() if v is not None}
-        options = self.card.search.options(self.card.max_target_tokens)
-        options = replace(options, num_best=num_best, **chosen)
-        options.check_vocabulary(self.card.model.target_vocab_size)
-        pieces = self._encode(texts, num_best)
+        options = self.options(
+            beam_size=beam_size,
+            num_best=num_best,
+            length_penalty=length_penalty,
+            patience=patience,
+        )
+        pieces = self.encode(texts, num_best)
         rows = [ids for of_text in pieces for ids in of_text]
         translations: list[list[Translation]] = [[]] * len(rows)
         # What is a batch depends on the texts alone: in int8 it can move scores a little.
-        max_slots = MAX_SLOTS[self.provider] // options.beam_size
-        batches = length_batches([len(ids) for ids in rows], max_slots, MIN_LENGTH)
+        batches = length_batches([len(ids) for ids in rows], self.max_slots(options), MIN_LENGTH)
 
         def run(batch: list[int]) -> list[list[Translation]]:
-            return self._run([rows[row] for row in batch], options)
+            return self.run([rows[row] for row in batch], options)
 
         for batch, answers in zip(batches, self._map(run, batches), strict=True):
             for row, answer in zip(batch, answers, strict=True):
                 translations[row] = answer
         remaining = iter(translations)
+        return [self.join([next(remaining) for _ in of_text]) for of_text in pieces]
+
+    def options(
+        self,
+        *,
+        beam_size: int | None = None,
+        num_best: int = 1,
+        length_penalty: float | None = None,
+        patience: float | None = None,
+    ) -> SearchOptions:
+        """The card's search options but for those given, as `translate` describes them.
+
+        Raises:
+            ValueError: an option out of its range.
+        """
+        given = {"beam_size": beam_size, "length_penalty": length_penalty, "patience": patience}
+        chosen: dict[str, Any] = {name: v for name, v in given.items() if v is not None}
+        options = self.card.search.options(self.card.max_target_tokens)
+        options = replace(options, num_best=num_best, **chosen)
+        options.check_vocabulary(self.card.model.target_vocab_size)
+        return options
+
+    def max_slots(self, options: SearchOptions) -> int:
+        """Rows times the longest row's tokens that one `run` should have at most."""
+        return MAX_SLOTS[self.provider] // options.beam_size
+
+    def join(self, pieces: Sequence[Sequence[Translation]]) -> list[Translation]:
+        """The translations of a text from those of its pieces, as `encode` cut it."""
+        return _join(pieces, self.sentence_gap)
+
+    @property
+    def sentence_gap(self) -> str:
+        """What the target language puts between two sentences: a space, or nothing."""
         language = self.card.target_language.replace("_", "-").partition("-")[0]
-        gap = "" if language in UNSPACED_LANGUAGES else " "
-        return [_join([next(remaining) for _ in of_text], gap) for of_text in pieces]
+        return "" if language in UNSPACED_LANGUAGES else " "
+
+    def align(self, source: str, target: str) -> Alignment:
+        """Which words of a sentence and of its translation belong together, in their spans.
+
+        By a table that the export made (`transformer.text.alignment`); by spelling and place alone
+        where the folder has none, as older ones.
+        """
+        return self._aligner.align(source, target)
 
     def unknown_words(self, text: str) -> list[str]:
         """The words of a text that the training text never had, each once, as they stand.
@@ -215,8 +258,12 @@ class Translator:
         with ThreadPoolExecutor(num_workers) as pool:
             return list(pool.map(function, items))
 
-    def _encode(self, texts: Sequence[str], num_best: int) -> list[list[list[int]]]:
-        # Per text its pieces as ids with the end token: none if empty, several if it was split.
+    def encode(self, texts: Sequence[str], num_best: int = 1) -> list[list[list[int]]]:
+        """Per text its pieces as ids with the end token: none if empty, several if it was split.
+
+        Raises:
+            UntranslatableError: as `translate` does.
+        """
         cleaned = [self._normalize(index, text) for index, text in enumerate(texts)]
         places = [index for index, text in enumerate(cleaned) if text]
         pieces: list[list[list[int]]] = [[] for _ in texts]
@@ -263,7 +310,8 @@ class Translator:
         tokenizer = self._tokenizers.source
         return [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(texts)]
 
-    def _run(self, rows: list[list[int]], options: SearchOptions) -> list[list[Translation]]:
+    def run(self, rows: list[list[int]], options: SearchOptions) -> list[list[Translation]]:
+        """One run of the graph: the translations of each piece, best first."""
         tokenizer = self._tokenizers.target
         inputs = options.graph_inputs(rows, self._tokenizers.source.pad_id)
         target, scores, target_lengths = self._session.run(
@@ -285,11 +333,11 @@ class Translator:
         return answers
 
 
-def _join(pieces: list[list[Translation]], gap: str) -> list[Translation]:
+def _join(pieces: Sequence[Sequence[Translation]], gap: str) -> list[Translation]:
     if not pieces:
         return [Translation("", 0.0, True)]
     if len(pieces) == 1:
-        return pieces[0]
+        return list(pieces[0])
     best = [piece[0] for piece in pieces]
     return [
         Translation(

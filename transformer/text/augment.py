@@ -27,7 +27,7 @@ _NEAR_KEYS = {
 
 
 class Augmenter:
-    """Gives sources of training pairs noise, each kind of it by its share, and counts it.
+    """Gives sources of training pairs noise, each kind of it by its share.
 
     The kinds are drawn independently of each other, by seed, line and sentence alone: neither
     order nor sharding of the pairs matters. Where several are drawn, one works on what the other
@@ -57,24 +57,23 @@ class Augmenter:
         normalize_source: Callable[[str], str],
         filters: Sequence[Filter],
     ) -> None:
-        # Sources that each kind changed.
-        self.counts = dict.fromkeys(KINDS, 0)
-        # Pairs that are not what they were; some had noise of several kinds.
-        self.num_pairs = 0
         self._seed = seed
         # A draw is a whole number below 2^64.
         self._limits = [int(getattr(config, kind) * 2**64) for kind in KINDS]
         self._normalize_source = normalize_source
         self._filters = filters
 
-    def __call__(self, line: int, sentence: int, source: str, pair: Pair) -> Pair:
-        """One pair, with its noise if it has drawn any.
+    def __call__(self, line: int, sentence: int, source: str, pair: Pair) -> tuple[Pair, int]:
+        """One pair, with its noise if it has drawn any, and which kinds changed it.
 
         Args:
             line: of the raw training part.
             sentence: which of that line's, where it was cut into several.
             source: as it came.
             pair: the normalised pair, which the filters keep.
+
+        Returns:
+            The pair, and a number whose bit i stands for `KINDS[i]`; 0 where it is unchanged.
         """
         key = f"{self._seed} {line} {sentence}".encode()
         *draws, more = _DRAWS.unpack(blake2b(key, digest_size=_DRAWS.size).digest())
@@ -84,7 +83,7 @@ class Augmenter:
             if draw < limit
         ]
         if not drawn:
-            return pair
+            return pair, 0
         text = normalize(source, lowercase=False, strip_punctuation=False, fold_typography=False)
         steps = [pair[0]]
         for kind in drawn:
@@ -92,11 +91,9 @@ class Augmenter:
             steps.append(self._normalize_source(text))
         noisy = steps[-1], pair[1]
         if noisy == pair or judge(noisy, self._filters) is not None:
-            return pair
-        self.num_pairs += 1
-        for kind, before, after in zip(drawn, steps, steps[1:], strict=False):
-            self.counts[kind] += before != after
-        return noisy
+            return pair, 0
+        changes = zip(drawn, steps, steps[1:], strict=False)
+        return noisy, sum(1 << KINDS.index(k) for k, before, after in changes if before != after)
 
 
 def add_noise(kind: str, text: str, random: Random) -> str:

@@ -1,5 +1,6 @@
 """Bringing any corpus into the one raw form."""
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,13 @@ from transformer.text.sources.phrasebook import open_phrasebook
 from transformer.text.sources.source import Source
 from transformer.text.sources.tabular import open_tabular
 from transformer.text.sources.text import open_text
-from transformer.text.splitting import TRAIN, assign_parts
+from transformer.text.splitting import (
+    LEFT_OUT,
+    TRAIN,
+    TooManyPairsError,
+    assign_parts,
+    draw_parts,
+)
 
 
 def collect(config: CorpusConfig, folder: Path) -> Manifest:
@@ -30,7 +37,7 @@ def collect(config: CorpusConfig, folder: Path) -> Manifest:
                 part: stack.enter_context(_CountingWriter(part_path(temporary, part)))
                 for part in PARTS
             }
-            _write(source, getattr(config, "split", None), writers)
+            num_left_out = _write(source, getattr(config, "split", None), writers)
         for part, writer in writers.items():
             if not writer.num_pairs:
                 raise ValueError(
@@ -49,6 +56,7 @@ def collect(config: CorpusConfig, folder: Path) -> Manifest:
             num_empty={part: writer.num_empty for part, writer in writers.items()},
             sha256=hash_parts(temporary),
             origin_sha256=source.sha256,
+            num_left_out=num_left_out,
         )
         write_manifest(temporary, manifest)
     return manifest
@@ -79,20 +87,31 @@ class _CountingWriter(PairWriter):
         super().write(pair)
 
 
-def _write(source: Source, split: SplitConfig | None, writers: dict[str, Any]) -> None:
+def _write(source: Source, split: SplitConfig | None, writers: dict[str, Any]) -> int:
+    # Returns how many training pairs were left out.
     for part in source.parts:
         if part != "train":
             for pair in source.parts[part]():
                 writers[part].write(pair)
     missing = [part for part in PARTS if part not in source.parts]
+    read = source.parts["train"]
     if not missing:
-        for pair in source.parts["train"]():
+        for pair in read():
             writers["train"].write(pair)
-        return
+        return 0
     assert split is not None, "the config refuses missing parts without a split"
     sizes = [split.valid_pairs if part == "valid" else split.test_pairs for part in missing]
-    assigned = assign_parts(source.parts["train"](), sizes, split.seed, missing)
+    assigned: Iterable[int]
+    try:
+        assigned = assign_parts(read(), sizes, split.seed, missing).tolist()
+    except TooManyPairsError:
+        assigned = draw_parts(read, sizes, split.seed, missing)
     destinations = [writers["train"], *(writers[part] for part in missing)]
     assert TRAIN == 0
-    for pair, part in zip(source.parts["train"](), assigned.tolist(), strict=True):
-        destinations[part].write(pair)
+    num_left_out = 0
+    for pair, number in zip(read(), assigned, strict=True):
+        if number == LEFT_OUT:
+            num_left_out += 1
+        else:
+            destinations[number].write(pair)
+    return num_left_out

@@ -1,6 +1,6 @@
 """Parallel text on disk: Parquet files with the columns `source` and `target`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,7 +14,7 @@ Pair = tuple[str, str]
 PARTS = ("train", "valid", "test")
 # Pairs that are held in memory at once, in reading or writing.
 BATCH_PAIRS = 16384
-_SCHEMA: Any = pa.schema(
+SCHEMA: Any = pa.schema(
     [pa.field("source", pa.string(), False), pa.field("target", pa.string(), False)]
 )
 
@@ -33,7 +33,8 @@ class PairWriter:
     def __init__(self, path: Path) -> None:
         self.num_pairs = 0
         self._pairs: list[Pair] = []
-        self._writer: Any = pq.ParquetWriter(path, _SCHEMA, compression="zstd")
+        self._tables: list[Any] = []
+        self._writer: Any = pq.ParquetWriter(path, SCHEMA, compression="zstd")
 
     def __enter__(self) -> Self:
         return self
@@ -57,11 +58,31 @@ class PairWriter:
         if len(self._pairs) == BATCH_PAIRS:
             self._flush()
 
+    def write_table(self, table: Any) -> None:
+        """Adds the pairs of a table that `make_table` made: the bytes are as if one by one."""
+        assert not self._pairs, "pairs come one by one, or in tables"
+        self.num_pairs += table.num_rows
+        self._tables.append(table)
+        if sum(one.num_rows for one in self._tables) >= BATCH_PAIRS:
+            whole = pa.concat_tables(self._tables)
+            end = whole.num_rows - whole.num_rows % BATCH_PAIRS
+            for start in range(0, end, BATCH_PAIRS):
+                self._writer.write_table(whole.slice(start, BATCH_PAIRS).combine_chunks())
+            self._tables = [whole.slice(end)]
+
     def _flush(self) -> None:
         if self._pairs:
-            columns = [pa.array(column, pa.string()) for column in zip(*self._pairs, strict=True)]
-            self._writer.write_table(pa.Table.from_arrays(columns, schema=_SCHEMA))
+            self._writer.write_table(make_table(self._pairs))
             self._pairs = []
+        rest = pa.concat_tables(self._tables) if self._tables else None
+        if rest is not None and rest.num_rows:
+            self._writer.write_table(rest.combine_chunks())
+
+
+def make_table(pairs: Sequence[Pair]) -> Any:
+    """Pairs as an Arrow table."""
+    columns = [pa.array([pair[side] for pair in pairs], pa.string()) for side in (0, 1)]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
@@ -78,19 +99,20 @@ def read_pairs(path: Path) -> Iterator[Pair]:
     Raises:
         ValueError: there is no such file, it is no Parquet, or lacks a column.
     """
-    with _open(path) as file:
+    with open_parquet(path) as file:
         for batch in file.iter_batches(BATCH_PAIRS, columns=["source", "target"]):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def read_side(path: Path, side: str) -> Iterator[str]:
     """One column of a Parquet file, `source` or `target`. Raises as `read_pairs` does."""
-    with _open(path) as file:
+    with open_parquet(path) as file:
         for batch in file.iter_batches(BATCH_PAIRS, columns=[side]):
             yield from batch.columns[0].to_pylist()
 
 
-def _open(path: Path) -> Any:
+def open_parquet(path: Path) -> Any:
+    """A Parquet file of pairs, to be closed. Raises as `read_pairs` does."""
     try:
         file = pq.ParquetFile(path)
     except FileNotFoundError:

@@ -13,6 +13,9 @@ Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}([-_][A-Za-z0-9]+)*$")]
 Name = Annotated[str, Field(min_length=1)]
 
 
+_OWN_MACHINE = ("localhost", "127.0.0.1", "::1")
+
+
 class SplitConfig(Section):
     """How the parts that a corpus lacks are taken from its training text."""
 
@@ -99,6 +102,17 @@ class TabularCorpus(_Corpus):
         if not is_url:
             raise ValueError(f"{url!r}: not a URL such as https://example.org/corpus.tsv")
         return url
+
+    @model_validator(mode="after")
+    def _comes_as_it_was_sent(self) -> Self:
+        parts = urlsplit(self.url or "")
+        is_plain = parts.scheme == "http" and parts.hostname not in _OWN_MACHINE
+        if is_plain and self.sha256 is None:
+            raise ValueError(
+                f"url = {hide_secrets(str(self.url))}: what comes by http can be changed on its "
+                "way; write https, or set sha256 to what the file has to have"
+            )
+        return self
 
     @model_validator(mode="after")
     def _two_columns(self) -> Self:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from transformer.text.clean_config import CleanConfig
 from transformer.text.corpus import Pair
-from transformer.text.hashing import SeenHashes, hash_sentence
+from transformer.text.hashing import hash_sentence
 
 # Every reason, in the order in which they are looked for: a pair is told by its first.
 EMPTY = "empty"
@@ -21,7 +21,10 @@ Filter = Callable[[Pair], str | None]
 
 
 def make_filters(config: CleanConfig, held_out: Iterable[Pair]) -> list[Filter]:
-    """The filters that a config asks for, in order.
+    """The filters that a config asks for, in order, but for duplicates.
+
+    Each judges a pair by itself; whether a pair was kept before takes the whole corpus
+    (`transformer.text.duplicates`).
 
     Args:
         config: the section `clean`.
@@ -37,8 +40,6 @@ def make_filters(config: CleanConfig, held_out: Iterable[Pair]) -> list[Filter]:
         filters.append(copy)
     if config.drop_leaks:
         filters.append(Leak(held_out))
-    if config.drop_duplicates:
-        filters.append(Duplicate())
     return filters
 
 
@@ -105,15 +106,3 @@ class Leak:
             hash_sentence(text) in known for text, known in zip(pair, self._known, strict=True)
         )
         return LEAK if any(leaks) else None
-
-
-class Duplicate:
-    """Drops a pair that was kept before. It comes last, so that it sees only pairs to be kept."""
-
-    def __init__(self) -> None:
-        self._seen = SeenHashes()
-
-    def __call__(self, pair: Pair) -> str | None:
-        """Judges one pair."""
-        # Normalised text holds no line ends, so the two sides can't run into each other.
-        return None if self._seen.add(hash_sentence("\n".join(pair))) else DUPLICATE

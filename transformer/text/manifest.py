@@ -31,11 +31,17 @@ class Manifest:
     sha256: Mapping[str, str]
     # Of each file that the text was read from, where it came from files.
     origin_sha256: Mapping[str, str]
+    # Training pairs that share a sentence with a held-out pair, where a very large corpus was
+    # split (`transformer.text.splitting`).
+    num_left_out: int = 0
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Writes `manifest.json`."""
-    write_json(folder / MANIFEST, asdict(manifest))
+    """Writes `manifest.json`; a zero that mostly stands there is left away."""
+    value = asdict(manifest)
+    if not manifest.num_left_out:
+        del value["num_left_out"]
+    write_json(folder / MANIFEST, value)
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -7,10 +7,15 @@ they agree after the strictest normalisation, so no setting of `clean` can bring
 A group goes to the training part when it does not fit into what room the others have left. So a
 giant one, as large and repetitive corpora grow ("Thanks!" meets "Thank you!" meets ...), is trained
 on, and the other parts hold what the smaller groups say.
+
+Groups need the whole corpus in memory, 100 bytes a pair, and in a very large one nearly all pairs
+hang together. There held-out pairs are drawn by the hash of their source, and training pairs that
+share a sentence with one are left out.
 """
 
 from array import array
-from collections.abc import Iterable, Sequence
+from bisect import insort
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +25,14 @@ from transformer.text.hashing import hash_sentence
 from transformer.text.normalize import normalize
 
 TRAIN = 0
+# What `draw_parts` says of a pair that goes to no part.
+LEFT_OUT = 255
+# Beyond it grouping would take more than two gigabytes.
+MAX_GROUPED_PAIRS = 20_000_000
+
+
+class TooManyPairsError(Exception):
+    """The corpus has more than `MAX_GROUPED_PAIRS`."""
 
 
 def assign_parts(
@@ -42,6 +55,7 @@ def assign_parts(
 
     Raises:
         ValueError: the corpus has too few pairs, or its groups don't add up to the sizes.
+        TooManyPairsError: take `draw_parts`.
     """
     groups = group_pairs(pairs)
     num_pairs = len(groups)
@@ -87,10 +101,73 @@ def assign_parts(
     return parts
 
 
+def draw_parts(
+    read: Callable[[], Iterable[Pair]], sizes: Sequence[int], seed: int, names: Sequence[str]
+) -> Iterator[int]:
+    """Says which part each pair belongs to, in memory that doesn't grow with the corpus.
+
+    Of the distinct sources, those with the least seeded hashes are drawn, each with the target of
+    its first pair, as long as no other drawn pair has that target: no matter how often a sentence
+    stands in the corpus, nor in which order.
+
+    Args:
+        read: reads the corpus, here twice.
+        sizes: how many pairs each new part has; they are met exactly.
+        seed: of the draw.
+        names: of the new parts, for messages.
+
+    Yields:
+        For each pair 0 for training, i + 1 for the part of `sizes[i]`, `LEFT_OUT` where it shares
+        a sentence with a pair of these parts.
+
+    Raises:
+        ValueError: the corpus has too few pairs.
+    """
+    total = sum(sizes)
+    # Some share their target with one before them.
+    room = 2 * total
+    drawn: list[tuple[int, int, int, int]] = []  # rank, source, target, row; by rank
+    ranks: set[int] = set()
+    for row, pair in enumerate(read()):
+        source, target = (hash_sentence(_strictest(side)) for side in pair)
+        rank = hash_sentence(f"{seed} {source}")
+        if rank not in ranks and (len(drawn) < room or rank < drawn[-1][0]):
+            ranks.add(rank)
+            insort(drawn, (rank, source, target, row))
+            if len(drawn) > room:
+                ranks.remove(drawn.pop()[0])
+    sources, targets = set[int](), set[int]()
+    part_of_row: dict[int, int] = {}
+    parts = [part + 1 for part, size in enumerate(sizes) for _ in range(size)]
+    for _, source, target, row in drawn:
+        if target not in targets and len(part_of_row) < total:
+            part_of_row[row] = parts[len(part_of_row)]
+            sources.add(source)
+            targets.add(target)
+    if len(part_of_row) < total:
+        wanted = " + ".join(f"{name} {size}" for name, size in zip(names, sizes, strict=True))
+        raise ValueError(
+            f"the corpus can't give {wanted}: {len(part_of_row)} pairs were found that share no "
+            "sentence; lower corpus.split's sizes"
+        )
+    for row, pair in enumerate(read()):
+        if row in part_of_row:
+            yield part_of_row[row]
+        else:
+            source, target = (hash_sentence(_strictest(side)) for side in pair)
+            yield LEFT_OUT if source in sources or target in targets else TRAIN
+
+
 def group_pairs(pairs: Iterable[Pair]) -> NDArray[np.int64]:
-    """The number of each pair's group: int64 [N], from 0, in the order of first appearance."""
+    """The number of each pair's group: int64 [N], from 0, in the order of first appearance.
+
+    Raises:
+        TooManyPairsError: there are more than `MAX_GROUPED_PAIRS`.
+    """
     hashes = array("Q"), array("Q")
     for pair in pairs:
+        if len(hashes[0]) == MAX_GROUPED_PAIRS:
+            raise TooManyPairsError
         for side, sentence in zip(hashes, pair, strict=True):
             side.append(hash_sentence(_strictest(sentence)))
     source, target = (_number(side) for side in hashes)

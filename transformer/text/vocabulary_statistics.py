@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer.batches import batched
+from transformer.text.chunks import ChunkEncoder
 from transformer.text.corpus import part_path, read_side
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 
@@ -34,8 +35,10 @@ def describe(tokenizer: Tokenizer, texts: Iterable[str]) -> TextStatistics:
     """Statistics of a tokenizer on normalised text, rounded to six digits."""
     words = pieces = unknown = unknown_words = 0
     used: set[int] = set()
+    encoder = ChunkEncoder(tokenizer, "=u4")
     for batch in batched(texts, _BATCH_TEXTS):
-        for text, ids in zip(batch, tokenizer.encode_batch(batch), strict=True):
+        for text, encoded in zip(batch, encoder.encode_batch(batch), strict=True):
+            ids = memoryview(encoded).cast("I")
             words += len(text.split())
             pieces += len(ids)
             used.update(ids)

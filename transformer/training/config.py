@@ -46,7 +46,7 @@ ScheduleConfig = Annotated[
 ]
 
 
-class OptimizerConfig(Section):
+class AdamConfig(Section):
     """Adam, or AdamW with decoupled weight decay (Loshchilov & Hutter 2019)."""
 
     kind: Literal["adamw", "adam"]
@@ -55,6 +55,24 @@ class OptimizerConfig(Section):
     epsilon: float = Field(gt=0)
     # On matrices only: not on biases, nor on a norm's scale.
     weight_decay: float = Field(ge=0)
+
+
+class MuonConfig(Section):
+    """Muon for the matrices of the layers, AdamW for embeddings, biases and norms.
+
+    Both have the same learning rate and weight decay; see `transformer.training.muon`.
+    """
+
+    kind: Literal["muon"]
+    momentum: float = Field(ge=0, lt=1)
+    # AdamW's, as above.
+    beta1: float = Field(ge=0, lt=1)
+    beta2: float = Field(ge=0, lt=1)
+    epsilon: float = Field(gt=0)
+    weight_decay: float = Field(ge=0)
+
+
+OptimizerConfig = Annotated[AdamConfig | MuonConfig, Field(discriminator="kind")]
 
 
 class TrainConfig(Section):

@@ -231,7 +231,7 @@ class Trainer:
         if initialize is not None:
             initialize(model)
         model = model.to(self.device)
-        optimizer = make_optimizer(self._config.optimizer, model.parameters())
+        optimizer = make_optimizer(self._config.optimizer, model)
         average = WeightAverage(self._config.average_checkpoints)
         accuracy = torch.zeros((), device=self.device)
         state = TrainState(model, optimizer, average, zero_sums(self.device), accuracy)

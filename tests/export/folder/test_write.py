@@ -3,6 +3,7 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from transformer.export.config import ExportConfig
@@ -19,12 +20,14 @@ from transformer.serving.card import (
 )
 from transformer.serving.session import open_session
 from transformer.serving.translator import Translator
+from transformer.text.alignment import TABLE
 from transformer.text.special_tokens import SPECIAL_TOKENS
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 
 SEARCH = SearchConfig(
     beam_size=3, length_penalty=0.6, patience=2.0, max_length_factor=1.5, max_length_extra=4
 )
+ALIGNMENT = np.array([[(0, 0)], [(5, 0.5)]], [("target", "<u2"), ("agreement", "<f2")])
 SOURCES = ["b c d", "e", "", "f f a b", "h g f e d"]
 
 
@@ -76,6 +79,7 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
                 path.name: path for path in sorted((tmp_path / "tokenizer").iterdir())
             },
             words=["b", "c"],
+            alignment=ALIGNMENT,
             provenance=Provenance(
                 source_language="fr",
                 target_language="en",
@@ -146,6 +150,7 @@ def test_card_and_page_tell_what_is_there(export):
     assert set(contents(folder)) == listed
     graphs = {"translator.onnx", "translator.int8.onnx"}
     assert graphs | {"source.json", "target.json", "meta.json", "words.txt"} <= listed
+    assert (np.load(folder / TABLE) == ALIGNMENT).all()
     for told in ("toy", "CC0-1.0", "fr → en", "int8 on the CPU", *card["files"].values()):
         assert told in page
     for precision, graph in card["graphs"].items():

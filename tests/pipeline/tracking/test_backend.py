@@ -35,3 +35,12 @@ def test_an_experiment_is_made_once(place, times):
     client, artifacts = open_client()
     ids = {open_experiment(client, artifacts, "toy") for _ in range(times)}
     assert len(ids) == 1
+
+
+def test_an_experiment_that_another_clone_has_just_made_is_taken(place, monkeypatch):
+    client, artifacts = open_client()
+    made = open_experiment(client, artifacts, "toy")
+    look_up = client.get_experiment_by_name
+    answers = iter([None])  # as before the other one made it
+    monkeypatch.setattr(client, "get_experiment_by_name", lambda name: next(answers, look_up(name)))
+    assert open_experiment(client, artifacts, "toy") == made

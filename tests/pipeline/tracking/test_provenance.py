@@ -15,6 +15,7 @@ def repository(folder):
         return subprocess.check_output(command, text=True).strip()
 
     git("init", "--quiet")
+    git("config", "user.name", "Ada")
     for name in ("dvc.lock", "code.py", "reports/train.json"):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text("before")
@@ -46,6 +47,7 @@ def test_what_differs_from_the_commit_is_told_results_aside(
         monkeypatch.setenv("DVC_EXP_BASELINE_REV", "f" * 40)
     tags = provenance_tags()
     assert tags["git_commit"] == repository("rev-parse", "HEAD")
+    assert tags["mlflow.user"] == "Ada"
     assert tags["git_dirty"] == dirty
     assert tags.get("dvc_exp_name") == ("sunny-day" if experiment else None)
     assert tags.get("dvc_exp_baseline_rev") == ("f" * 40 if experiment else None)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from pipeline.tracking.promotion import compare_with_champion, make_champion
 from pipeline.tracking.registry import register_translator
 from pipeline.tracking.runs import begin_run
 from tests.pipeline.tracking.conftest import SOURCES
@@ -187,3 +188,35 @@ def test_a_server_out_of_reach_is_one_line(project, monkeypatch):
     status, output = promote()
     assert status == 1
     assert "MLflow can't be reached" in output
+
+
+def test_a_champion_of_meanwhile_is_not_passed_over(register, project):
+    """Two members promote at once: each has compared with the champion of before."""
+    for name in ("one", "two", "three"):
+        register(name)
+    client = project.client()
+    comparison = compare_with_champion(client, "1", 200, force=False)
+    make_champion(client, compare_with_champion(client, "2", 200, force=False))
+    with pytest.raises(ValueError, match="somebody else has moved the alias"):
+        make_champion(client, comparison)
+    assert champion(project) == "2"
+    forced = compare_with_champion(client, "3", 200, force=True)
+    make_champion(client, forced)
+    assert champion(project) == "3"
+
+
+def test_a_champion_that_cannot_be_read_is_not_taken_for_none(register, project, monkeypatch):
+    from mlflow.exceptions import MlflowException
+
+    register("one")
+    assert promote()[0] == 0
+    register("two")
+
+    def fail(*_):
+        raise MlflowException("the server is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mlflow.tracking.MlflowClient.get_model_version_by_alias", fail)
+        status, output = promote()
+    assert (status, champion(project)) == (1, "1"), output
+    assert "the server is gone" in output

@@ -156,3 +156,30 @@ def test_without_a_network_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(datasets, "load_dataset", load)
     with pytest.raises(ValueError, match=r"'owner/name' can't be loaded: Couldn't .*corpus\.path"):
         open_hub(corpus(Path("README.md"), dataset="owner/name"))
+
+
+def test_all_splits_come_from_the_commit_that_the_manifest_names(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A branch may move between two splits; without a network it is taken by its name."""
+    asked = []
+
+    def load(name: str, config: str | None, *, revision: str | None, split: str) -> Any:
+        asked.append((name, revision, split))
+        return datasets.Dataset(flat(PAIRS))
+
+    class Info:
+        sha = "c" * 40
+
+    def look_up(_: Any, name: str, *, revision: str | None, timeout: float) -> type[Info]:
+        return {None: Info, "v1": Info}[revision]
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", look_up)
+    for revision, expected in ((None, "c" * 40), ("v1", "c" * 40), ("gone", "gone")):
+        asked.clear()
+        config = corpus(
+            folder, dataset="a/b", revision=revision, valid="validation", test="test", split=None
+        )
+        assert open_hub(config).revision == expected
+        assert asked == [("a/b", expected, split) for split in ("train", "validation", "test")]

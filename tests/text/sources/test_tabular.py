@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import io
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -164,3 +165,20 @@ def test_a_zip_by_url_reads_as_the_local_one(tmp_path: Path, site: str) -> None:
 def test_a_url_that_is_not_there_says_what_to_do(site: str) -> None:
     with pytest.raises(ValueError, match=r"nothing\.zip can't be fetched: .*404.*corpus\.url to n"):
         read(corpus("README.md", url=f"{site}/nothing.zip"))
+
+
+def test_plain_http_needs_a_checksum() -> None:
+    url = "http://example.org/x.tsv?token=abc"
+    with pytest.raises(ValueError, match=r"token=\*\*\*: what comes by http can be changed"):
+        corpus("README.md", url=url)
+    assert corpus("README.md", url=url, sha256="0" * 64).url == url
+    assert corpus("README.md", url=url.replace("http:", "https:")).sha256 is None
+
+
+def test_https_that_leads_to_http_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Answer(io.BytesIO):
+        url = "http://mirror.example.org/x.tsv"
+
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: Answer(TEXT.encode()))
+    with pytest.raises(ValueError, match=r"leads to http://mirror.* can be changed on its way"):
+        read(corpus("README.md", url="https://example.org/x.tsv"))

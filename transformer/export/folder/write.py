@@ -3,6 +3,10 @@
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from transformer.export.config import FORMS, ExportConfig, Precision
 from transformer.export.folder.card import README, make_card, write_readme
@@ -22,6 +26,7 @@ from transformer.model.transformer import Transformer
 from transformer.search.options import SearchConfig
 from transformer.serving.card import Provenance, save_card
 from transformer.serving.session import Provider, count_threads, open_session
+from transformer.text.alignment import TABLE
 from transformer.text.heldout import describe_size
 from transformer.text.word_list import WORDS, write_words
 
@@ -33,6 +38,7 @@ def export_translator(
     *,
     tokenizer_files: Mapping[str, Path],
     words: Sequence[str] | None,
+    alignment: NDArray[Any] | None,
     provenance: Provenance,
     test: TestSet,
     search: SearchConfig,
@@ -56,6 +62,8 @@ def export_translator(
         model: on the CPU, in evaluation mode.
         tokenizer_files: by the names under which they are copied.
         words: of the training source, by which unknown ones are noticed; None: not known.
+        alignment: by which words are aligned, see `transformer.text.alignment.fit_table`; None:
+            by their spelling and places.
         provenance: what the card tells besides.
         test: what graphs and PyTorch all translate.
         search: the search's defaults, with which they do.
@@ -108,6 +116,8 @@ def export_translator(
             shutil.copyfile(path, temporary / name)
         if words is not None:
             write_words(temporary / WORDS, words)
+        if alignment is not None:
+            np.save(temporary / TABLE, alignment)
         files = {path.name: sha256_file(path) for path in sorted(temporary.iterdir())}
         card = make_card(model, provenance, search, config, reference, verdicts, files)
         save_card(temporary, card)

@@ -27,22 +27,37 @@ def open_hub(config: HubCorpus) -> Source:
         origin, name = config.path, str(folder.resolve())
     else:
         origin = name = config.dataset
+    revision = _find_commit(config) if config.dataset is not None else None
     parts: dict[str, Callable[[], Iterator[Pair]]] = {}
     for part in PARTS:
         split = getattr(config, part)
         if split is not None:
-            dataset = _load(config, name, origin, part, split)
+            dataset = _load(config, name, revision, origin, part, split)
             where = f"{origin}, corpus.{part} = {split!r}"
             _check_columns(config, dataset, where)
             parts[part] = partial(_read, config, dataset)
-    return Source(parts=parts, origin=origin, revision=config.revision, sha256={})
+    return Source(parts=parts, origin=origin, revision=revision, sha256={})
 
 
-def _load(config: HubCorpus, name: str, origin: str, part: str, split: str) -> Any:
+def _find_commit(config: HubCorpus) -> str | None:
+    # Branches and tags move, also between two splits: all are taken from one commit, which the
+    # manifest names.
+    from huggingface_hub import HfApi
+
+    try:
+        info = HfApi().dataset_info(config.dataset, revision=config.revision, timeout=30)
+        return None if info.sha is None else str(info.sha)
+    except Exception:  # without a network `datasets` may have it, or says what is wrong
+        return config.revision
+
+
+def _load(
+    config: HubCorpus, name: str, revision: str | None, origin: str, part: str, split: str
+) -> Any:
     import datasets  # a second and a half, which the other kinds need not spend
 
     try:
-        return datasets.load_dataset(name, config.config, revision=config.revision, split=split)
+        return datasets.load_dataset(name, config.config, revision=revision, split=split)
     except ConnectionError as error:
         raise ValueError(
             f"corpus.dataset = {origin!r} can't be loaded: {error}. Without a network, put the "

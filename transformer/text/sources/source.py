@@ -18,7 +18,7 @@ class Source:
     parts: Mapping[str, Callable[[], Iterator[Pair]]]
     # Path, URL or id, as the params give it.
     origin: str
-    # The Hub's revision, where there is one.
+    # The Hub's commit; the revision of the params where the Hub did not say which that is.
     revision: str | None
     # Of each file that was read, by name; empty where the text comes from no single file.
     sha256: Mapping[str, str]

@@ -130,6 +130,12 @@ def _fetch(url: str, path: Path) -> None:
             urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer,
             path.open("wb") as file,
         ):
+            if url.startswith("https://") and not answer.url.startswith("https://"):
+                raise ValueError(
+                    f"corpus.url = {hide_secrets(url)} leads to {hide_secrets(answer.url)}, and "
+                    "what comes by http can be changed on its way; fetch the file by hand, check "
+                    "it, set corpus.path to it and corpus.url to null"
+                )
             shutil.copyfileobj(answer, file)
             expected = answer.headers.get("Content-Length")
     except (urllib.error.URLError, OSError, HTTPException) as error:

@@ -1,0 +1,1 @@
+"""Texts with tags and placeholders: what is kept, and what it costs."""

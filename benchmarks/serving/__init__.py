@@ -1,0 +1,1 @@
+"""The HTTP service under load, beside the library's own calls."""

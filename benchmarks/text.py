@@ -1,0 +1,231 @@
+"""The text stages on a large corpus: seconds, memory, use of the cores.
+
+python -m benchmarks.text --help
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+from typing import Annotated
+
+import psutil
+import typer
+
+from benchmarks.harness import options
+from benchmarks.harness.environment import project_environment
+from benchmarks.harness.machine import describe_run
+from benchmarks.harness.options import numbers, tell
+from benchmarks.harness.report import (
+    Verdict,
+    judge,
+    markdown_table,
+    save_page,
+    write_page,
+    write_record,
+)
+from transformer.machine import count_cores
+from transformer.text.corpus import PARTS, Pair, part_path, write_pairs
+from transformer.text.manifest import write_hashes
+from transformer.text.sources.lines import decode_lines, open_bytes
+from transformer.text.sources.tabular import read_columns
+
+STAGES = ("clean", "vocab", "tokenize")
+RECIPE = "anki-fr-en"
+HELD_OUT_PAIRS = 2000
+# A generated pair has so many pairs of the file at most, joined by spaces.
+MAX_JOINED = 4
+_SAMPLE_SECONDS = 0.1
+_MILLION, _GIBIBYTE = 1_000_000, 2**30
+# Of a million pairs, by all stages together.
+MAX_SECONDS = 60
+# By pairs.
+MAX_GIBIBYTES = {_MILLION: 1.0, 5 * _MILLION: 1.5}
+# How much slower than in proportion a larger corpus may be.
+MAX_GROWTH = {5 * _MILLION: 1.0, 20 * _MILLION: 1.15}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One stage on one corpus."""
+
+    num_pairs: int
+    stage: str
+    seconds: float
+    cpu_seconds: float
+    # At the worst moment, of all processes together; what they share counts once.
+    peak_bytes: int
+
+
+def main(
+    sentences: Annotated[
+        Path, typer.Option(help="Sentence pairs, tab-separated, such as fra.txt; or gzipped.")
+    ],
+    source_column: Annotated[int, typer.Option(min=1)] = 2,
+    target_column: Annotated[int, typer.Option(min=1)] = 1,
+    num_pairs: Annotated[str, typer.Option(help="Sizes of corpora.")] = "1000000,5000000",
+    seed: Annotated[int, typer.Option(min=0, help="Of what is joined.")] = 1,
+    folder: Annotated[
+        Path | None, typer.Option(help="For the corpora, while they are measured.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Markdown; beside it JSON.")] = None,
+) -> None:
+    """Run clean, vocab and tokenize on corpora of sentences joined at random."""
+    with open_bytes(sentences) as file:
+        lines = decode_lines(file, str(sentences))
+        pairs = list(read_columns(lines, str(sentences), source_column, target_column))
+    runs: list[Run] = []
+    for size in numbers(num_pairs, "--num-pairs"):
+        with tempfile.TemporaryDirectory(prefix="text-", dir=folder) as temporary:
+            project = Path(temporary)
+            tell(f"{size} pairs: making them")
+            write_corpus(project / "data/raw", pairs, size, seed)
+            _run_command(project, "recipe", RECIPE)
+            for stage in STAGES:
+                runs.append(measure(project, stage, size))
+                tell(f"{size} pairs: {stage} {runs[-1].seconds:.1f} s")
+    page = write_page(
+        "Text stages",
+        "text",
+        [
+            f"Each pair is 1 to {MAX_JOINED} of the {len(pairs)} pairs of `{sentences.name}`, "
+            f"joined at random; the recipe is `{RECIPE}`.",
+            _table(runs),
+            describe_run(),
+        ],
+        judge_runs(runs),
+    )
+    typer.echo(page)
+    save_page(output, page, write_record({"recipe": RECIPE}, "runs", [asdict(r) for r in runs]))
+
+
+def write_corpus(folder: Path, pairs: Sequence[Pair], num_pairs: int, seed: int) -> None:
+    """Writes data/raw: so many training pairs, and two small held-out parts."""
+    folder.mkdir(parents=True)
+    random = Random(seed)
+    for part in PARTS:
+        count = num_pairs if part == "train" else HELD_OUT_PAIRS
+        write_pairs(part_path(folder, part), join_pairs(pairs, count, random))
+    write_hashes(folder)
+
+
+def join_pairs(pairs: Sequence[Pair], count: int, random: Random) -> Iterator[Pair]:
+    """Pairs that are 1 to `MAX_JOINED` of the given ones, both sides in the same order."""
+    for _ in range(count):
+        sources, targets = zip(*random.choices(pairs, k=random.randint(1, MAX_JOINED)), strict=True)
+        yield " ".join(sources), " ".join(targets)
+
+
+def measure(project: Path, stage: str, num_pairs: int) -> Run:
+    """Runs a stage as a user does, in a process of its own.
+
+    Raises:
+        ValueError: it failed.
+    """
+    before = os.times()
+    start = time.perf_counter()
+    process = _start(project, stage)
+    peak = 0
+    while process.poll() is None:
+        peak = max(peak, _memory(process.pid))
+        time.sleep(_SAMPLE_SECONDS)
+    seconds = time.perf_counter() - start
+    after = os.times()
+    _check(process, stage)
+    cpu = after.children_user + after.children_system
+    cpu -= before.children_user + before.children_system
+    return Run(num_pairs, stage, seconds, cpu, peak)
+
+
+def _memory(pid: int) -> int:
+    # Of a process and all that it started, in bytes: each one's share of what several have.
+    total = 0
+    with suppress(psutil.Error):
+        parent = psutil.Process(pid)
+        for process in [parent, *parent.children(recursive=True)]:
+            with suppress(psutil.Error):
+                found = process.memory_full_info()
+                total += getattr(found, "pss", found.rss)
+    return total
+
+
+def _run_command(project: Path, *arguments: str) -> None:
+    process = _start(project, *arguments)
+    process.wait()
+    _check(process, arguments[0])
+
+
+def _start(project: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "pipeline", *arguments]
+    return subprocess.Popen(
+        command, cwd=project, env=project_environment(), stdout=subprocess.DEVNULL
+    )
+
+
+def _check(process: subprocess.Popen[bytes], what: str) -> None:
+    if process.returncode:
+        raise ValueError(f"`{what}` ended with status {process.returncode}; see above")
+
+
+def _table(runs: Sequence[Run]) -> str:
+    cores = count_cores()
+    rows = [
+        [
+            f"{one.num_pairs:,}",
+            one.stage,
+            f"{one.seconds:.1f}",
+            f"{one.num_pairs / one.seconds:,.0f}",
+            f"{one.cpu_seconds / one.seconds / cores:.0%}",
+            f"{one.peak_bytes / _GIBIBYTE:.2f}",
+        ]
+        for size, total in _totals(runs).items()
+        for one in [*(run for run in runs if run.num_pairs == size), total]
+    ]
+    header = ["pairs", "stage", "seconds", "pairs/s", f"use of {cores} cores", "GiB at most"]
+    return markdown_table(header, rows, num_text_columns=2)
+
+
+def _totals(runs: Sequence[Run]) -> dict[int, Run]:
+    # Of all stages, by the number of pairs.
+    totals = {}
+    for size in sorted({run.num_pairs for run in runs}):
+        found = [run for run in runs if run.num_pairs == size]
+        totals[size] = Run(
+            size,
+            "all",
+            sum(run.seconds for run in found),
+            sum(run.cpu_seconds for run in found),
+            max(run.peak_bytes for run in found),
+        )
+    return totals
+
+
+def judge_runs(runs: Sequence[Run]) -> list[Verdict]:
+    """Seconds and memory of a million pairs; memory and growth of larger corpora."""
+    totals = _totals(runs)
+    seconds = {size: total.seconds for size, total in totals.items()}
+    memory = {size: total.peak_bytes / _GIBIBYTE for size, total in totals.items()}
+    growth = (
+        {size: found / size * _MILLION / seconds[_MILLION] for size, found in seconds.items()}
+        if _MILLION in seconds
+        else {}
+    )
+    verdicts = [
+        judge("seconds, 1,000,000 pairs", seconds.get(_MILLION), MAX_SECONDS, "{:.1f}", True)
+    ]
+    for size, most in MAX_GIBIBYTES.items():
+        verdicts.append(judge(f"GiB, {size:,} pairs", memory.get(size), most, is_most=True))
+    for size, most in MAX_GROWTH.items():
+        text = f"seconds a pair, {size:,} pairs over 1,000,000"
+        verdicts.append(judge(text, growth.get(size), most, is_most=True))
+    return verdicts
+
+
+if __name__ == "__main__":
+    options.run(main)

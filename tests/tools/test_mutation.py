@@ -1,0 +1,184 @@
+"""Mutants of a small project: noticed by the tests that reach them, or told."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.mutation import Mutant, Reach, choose_tests, is_change, list_places, statement_around
+
+ROOT = Path(__file__).parents[2]
+MODULE = """
+def add(left: int | None, right: int | None) -> int:
+    return left + right
+
+
+def is_large(number):
+    return number > 9
+
+
+def count(numbers):
+    found = 0
+    for _ in numbers:
+        found += 1
+    return found
+
+
+def count_down(number):
+    while number:
+        number -= 1
+
+
+def forgotten(number):
+    return not number
+"""
+# One finds fault with whatever `is_large` returns.
+TESTS = """
+from small.model.sums import add, count, count_down, is_large
+
+def test_add():
+    assert add(2, 3) == 5
+
+def test_is_large():
+    is_large(5)
+
+def test_count():
+    assert count("ab") == 2
+
+def test_count_down():
+    count_down(3)
+"""
+DRIVER = """
+import sys
+from pathlib import Path
+from tools import mutation
+mutation.ROOT, mutation.SUBJECTS, mutation._PRELOADED = Path.cwd(), ("small",), ()
+mutation._CPU_SECONDS = 3
+mutation.main(num_mutants=int(sys.argv[1]), seed=3)
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    for name, text in {
+        "small/__init__.py": "",
+        "small/model/__init__.py": "",
+        "small/model/sums.py": MODULE,
+        "tests/model/test_sums.py": TESTS,
+        ".gitignore": ".state\n__pycache__\n",
+        "pyproject.toml": "[tool.pytest.ini_options]\nmarkers = ['slow']\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for arguments in (
+        ("init", "--quiet"),
+        ("add", "--all"),
+        ("-c", "user.name=x", "-c", "user.email=x", "commit", "--quiet", "-m", "small"),
+    ):
+        subprocess.run(["git", *arguments], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def run(project, num_mutants):
+    command = [sys.executable, "-c", DRIVER, str(num_mutants)]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/local/bin:/usr/bin:/bin"}
+    done = subprocess.run(
+        command, cwd=project, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_what_tests_notice_is_told_from_what_they_do_not(project):
+    run(project, 2)
+    printed = run(project, 99)
+    assert "1 of 99" not in printed  # it goes on after the two
+    (file,) = project.glob(".state/mutation/*/mutants-3.jsonl")
+    results = [json.loads(line) for line in file.read_text().splitlines()]
+    by_line = {}
+    for one in results:
+        line = int(one["mutant"].split(":")[1].split()[0])
+        by_line.setdefault(line, set()).add((one["outcome"], one["by"]))
+    at = {text.strip(): number for number, text in enumerate(MODULE.split("\n"), start=1)}
+    test = "tests/model/test_sums.py::test_"
+    assert by_line == {
+        at["return left + right"]: {("noticed", f"{test}add")},
+        at["return number > 9"]: {("survived", "")},
+        at["found = 0"]: {("noticed", f"{test}count")},
+        at["for _ in numbers:"]: {("noticed", f"{test}count")},
+        at["found += 1"]: {("noticed", f"{test}count")},
+        at["while number:"]: {("survived", "")},
+        at["number -= 1"]: {("endless", "")},
+        at["return not number"]: {("survived", "")},
+    }
+    num_noticed = sum(one["outcome"] in ("noticed", "endless") for one in results)
+    assert f"{num_noticed} of {len(results)} mutants noticed" in printed
+    assert "-    return number > 9" in printed
+    clone = file.parent / "clone"
+    assert (clone / "small/model/sums.py").read_text() == MODULE
+    assert subprocess.check_output(["git", "status", "--short"], cwd=project, text=True) == ""
+
+
+def test_a_project_whose_tests_fail_by_themselves_is_refused(project):
+    (project / "tests/model/test_sums.py").write_text("def test_it():\n    assert False\n")
+    commit = ["git", "-c", "user.name=x", "-c", "user.email=x", "commit", "-qam", "broken"]
+    subprocess.run(commit, cwd=project, check=True)
+    with pytest.raises(AssertionError, match="tests fail without any mutation"):
+        run(project, 1)
+
+
+@pytest.mark.parametrize(
+    ("mutated", "expected"),
+    [
+        ("def f(a: int | None) -> int:\n    return a - 1\n", True),
+        ("def f(a: int - None) -> int:\n    return a + 1\n", False),
+        ("def f(a: int | None) -> int:\n    return  a + 1\n", False),
+        ("def f(a: int | None) -> int:\n    return a + + + / 1\n", False),
+    ],
+)
+def test_only_what_runs_is_a_change(mutated, expected):
+    assert is_change("def f(a: int | None) -> int:\n    return a + 1\n", mutated) == expected
+
+
+def test_a_place_has_all_its_changes():
+    source = "x = 1 + 2\n"
+    places = list_places("x.py", source)
+    assert [len({name for _, name, _ in place}) for place in places] == [1, 11, 1]
+
+
+def test_a_change_belongs_to_its_whole_statement_without_the_body():
+    tree = ast.parse("if a and (\n    b\n):\n    c(\n        1\n    )\nclass X:\n    y = 2\n")
+    assert statement_around(tree, 2) == (range(1, 4), False)
+    assert statement_around(tree, 5) == (range(4, 7), False)
+    tree = ast.parse("def f():\n    return (\n        1\n    )\n")
+    assert statement_around(tree, 3) == (range(2, 5), True)
+    assert statement_around(tree, 1) == (range(1, 2), False)
+
+
+def test_near_tests_come_first_and_costly_ones_are_left_out():
+    seconds = {
+        "tests/export/test_graph.py::test_far": 1.0,
+        "tests/model/test_layers.py::test_other": 1.0,
+        "tests/model/test_norm.py::test_own": 5.0,
+        "tests/model/test_norm.py::test_long": 500.0,
+        "tests/text/test_ids.py::test_apart": 1.0,
+    }
+    far, other, own, long, apart = seconds
+    reach = Reach(seconds, {"transformer/model/norm.py": {3: [far, other, own, long], 9: [apart]}})
+
+    def chosen(line, is_in_function=True, module="transformer/model/norm.py"):
+        lines = range(line, line + 1)
+        mutant = Mutant(module, line, "", 0, lines, is_in_function, "")
+        return choose_tests(mutant, reach)
+
+    assert chosen(3) == ([own, other, far], [])
+    assert chosen(9) == ([apart], [])
+    assert chosen(1, is_in_function=False) == ([own, other, far, apart], [])
+    assert chosen(4) == ([own], [])
+    seconds[own] = 11.0
+    assert chosen(3) == ([own], [other, far])
+    assert chosen(4, module="transformer/model/new.py") == ([], [])

@@ -1,0 +1,119 @@
+"""The application on a socket, by uvicorn."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+import sys
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from transformer.serving.http.app import JsonFormatter
+from transformer.serving.http.limits import Limits
+
+# Of an idle connection that a client keeps open.
+_KEEP_ALIVE_SECONDS = 30
+
+
+def serve(app: ASGIApp, host: str, port: int, limits: Limits) -> None:
+    """Serves until INT or TERM; then what has begun is answered first.
+
+    Raises:
+        ValueError: nothing can listen there.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    for name, level in (("transformer.serving.http", "INFO"), ("uvicorn", "WARNING")):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)
+    raise_file_limit(4 * limits.max_requests)
+    config = make_config(app, limits, host=host, port=port)
+    try:
+        listener = config.bind_socket()
+    except SystemExit:  # it has been logged
+        raise ValueError(
+            f"can't listen on {host}:{port}; end what does, or take another --port"
+        ) from None
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def make_config(app: ASGIApp, limits: Limits, **options: Any) -> uvicorn.Config:
+    """uvicorn's settings."""
+
+    class Protocol(_PatientProtocol):
+        receive_seconds = limits.receive_seconds
+
+    return uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=int(limits.deadline_seconds) + 1,
+        **options,
+    )
+
+
+class _PatientProtocol(H11Protocol):
+    """uvicorn's HTTP, with a limit on the time that a request's head may take.
+
+    Without it a client that sends a byte a minute, or none, would hold its connection for ever.
+    """
+
+    receive_seconds = 0.0
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """A new connection: its first head is waited for."""
+        super().connection_made(transport)
+        # An answer's head and body go at once: asyncio sees to it for sockets of its own only, and
+        # where it doesn't, a body waits 40 ms for the client to acknowledge the head.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came: of a head, if no request is being answered."""
+        super().data_received(data)
+        if self._is_idle() and self._timer is None:
+            self._watch()
+        elif not self._is_idle():
+            self._unwatch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has ended."""
+        self._unwatch()
+        super().connection_lost(exc)
+
+    def _is_idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _watch(self) -> None:
+        self._timer = self.loop.call_later(self.receive_seconds, self._give_up)
+
+    def _unwatch(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_up(self) -> None:
+        self._timer = None
+        if self._is_idle():
+            self.transport.close()
+
+
+def raise_file_limit(wanted: int) -> None:
+    """Lets the process have as many open files, if the system does."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))

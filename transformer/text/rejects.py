@@ -1,0 +1,47 @@
+"""What was rejected for which reason, and a sample of it."""
+
+from collections.abc import Iterator
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer.text.filters import REASONS
+
+# [N, 2]: the line of the raw training part, from 1, and which of its sentences, from 0.
+Places = NDArray[np.int64]
+
+
+class Rejects:
+    """The places of rejected pairs by reason, 16 bytes each; the text stays where it is."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, list[Places]] = {reason: [] for reason in REASONS}
+
+    def add(self, reason: str, places: Places) -> None:
+        """Notes what a reason took, behind what it took before."""
+        self._places[reason].append(places)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many pairs each reason took, zeros included."""
+        return {reason: sum(map(len, places)) for reason, places in self._places.items()}
+
+    def sample(self, size: int, seed: int) -> Iterator[tuple[str, int, int]]:
+        """At most `size` of each reason, drawn at random: reason, line, sentence."""
+        for reason, count in self.counts.items():
+            if not count:
+                continue
+            places = np.concatenate(self._places[reason])
+            for row in sample_rows(count, size, Random(seed)):
+                line, sentence = places[row].tolist()
+                yield reason, line, sentence
+
+
+def sample_rows(count: int, size: int, random: Random) -> list[int]:
+    """A uniform random sample of `range(count)` (Vitter 1985, algorithm R)."""
+    kept = list(range(min(count, size)))
+    for row in range(len(kept), count):
+        if (place := random.randrange(row + 1)) < size:
+            kept[place] = row
+    return kept
