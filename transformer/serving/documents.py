@@ -12,9 +12,10 @@ from transformer.text.markup.text_reader import read_text
 from transformer.text.markup.translation import Translate, translate_documents
 from transformer.text.markup.xml_reader import read_xml
 
+PLAIN = "text"
 # What a text can be.
 TEXT_FORMATS: dict[str, Callable[[str], Document]] = {
-    "text": read_text,
+    PLAIN: read_text,
     "html": read_html,
     "xml": read_xml,
     "markdown": read_markdown,

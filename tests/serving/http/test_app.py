@@ -148,7 +148,7 @@ def test_a_file_is_translated_and_fetched_by_a_name_of_ours(serve):
     assert "attachment" in fetched.headers["content-disposition"]
     file = {"file": ("un.exe", b"MZ")}
     reply = requests.post(f"{served.url}/translate_file", data=FR_EN, files=file, timeout=9)
-    assert (reply.status_code, "not supported" in reply.json()["error"]) == (400, True)
+    assert (reply.status_code, "unknown kind of file" in reply.json()["error"]) == (400, True)
 
 
 @pytest.mark.parametrize(

@@ -3,28 +3,24 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from transformer.search.options import SearchOptions
+from transformer.serving.documents import PLAIN, TEXT_FORMATS, translate_file, translate_texts
 from transformer.serving.http.batching import Batcher, Job
 from transformer.serving.http.cache import Cache
 from transformer.serving.http.catalog import AUTO, Catalog, Model
 from transformer.serving.http.errors import ServiceError, invalid
 from transformer.serving.http.files import FileStore
-from transformer.serving.http.formats import (
-    PLAIN,
-    TEXT_FORMATS,
-    Translate,
-    split_lines,
-    translate_file,
-    translate_texts,
-)
 from transformer.serving.http.keys import Caller, Keys
 from transformer.serving.http.limits import Limits
+from transformer.serving.http.lines import split_lines
 from transformer.serving.http.metrics import Metrics
 from transformer.serving.session import count_threads
 from transformer.serving.translator import Translation, UntranslatableError
+from transformer.text.markup.placeholders import find_placeholders
+from transformer.text.markup.translation import Translate
 
 # Cutting up a longer text takes so long that other requests would notice.
 _LONG_TEXT = 5_000
@@ -145,8 +141,9 @@ class Service:
             target: a language.
             caller: who asks.
             text_format: one of `TEXT_FORMATS`.
-            num_best: translations wanted of each text. One that has several lines, or that the
-                model doesn't hold as a whole, or that isn't plain text, has one.
+            num_best: translations wanted of each text. One that has several lines or a
+                placeholder, or that the model doesn't hold as a whole, or that isn't plain text,
+                has one.
             beam_size: as `Translator.translate` takes it; at least `num_best` where it is None.
             length_penalty: as `Translator.translate` takes it.
             patience: as `Translator.translate` takes it.
@@ -279,23 +276,36 @@ class Service:
     async def _translate(
         self, texts: Sequence[str], model: Model, options: SearchOptions, text_format: str
     ) -> list[list[Translation]]:
-        if text_format == PLAIN:
-            split = [split_lines(text) for text in texts]
-            lines = [line for of_text, _ in split for line in of_text]
-            try:
-                remaining = iter(await self._translate_pieces(lines, model, options))
-            except UntranslatableError as error:
-                owners = [n for n, (of_text, _) in enumerate(split) for _ in of_text]
-                raise UntranslatableError(owners[error.index], error.reason) from None
-            return [
-                _assemble([next(remaining) for _ in of_text], around) for of_text, around in split
-            ]
+        answers: list[list[Translation]] = [[]] * len(texts)
+        # What has structure has one translation; plain text has each line's own.
+        is_plain = [
+            text_format == PLAIN and next(find_placeholders(text), None) is None for text in texts
+        ]
+        plain = [place for place, is_so in enumerate(is_plain) if is_so]
+        split = [split_lines(texts[place]) for place in plain]
+        owned = [
+            (place, line) for place, (lines, _) in zip(plain, split, strict=True) for line in lines
+        ]
+        try:
+            translated = await self._translate_pieces([line for _, line in owned], model, options)
+        except UntranslatableError as error:
+            raise UntranslatableError(owned[error.index][0], error.reason) from None
+        remaining = iter(translated)
+        for place, (lines, around) in zip(plain, split, strict=True):
+            answers[place] = _assemble([next(remaining) for _ in lines], around)
+        others = [place for place, is_so in enumerate(is_plain) if not is_so]
+        if others:
 
-        def translate(pieces: Translate) -> list[str]:
-            return translate_texts(texts, text_format, model.translator, pieces)
+            def translate(pieces: Translate) -> list[str]:
+                structured = [texts[place] for place in others]
+                return translate_texts(structured, text_format, model.translator, pieces)
 
-        wholes = await self._in_thread(translate, model, self._options(model))
-        return [[Translation(whole, 0.0, True)] for whole in wholes]
+            best = replace(options, num_best=1)
+            for place, whole in zip(
+                others, await self._in_thread(translate, model, best), strict=True
+            ):
+                answers[place] = [Translation(whole, 0.0, True)]
+        return answers
 
     async def _in_thread(
         self, function: Callable[[Translate], _T], model: Model, options: SearchOptions

@@ -5,9 +5,9 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from transformer.serving.documents import PLAIN
 from transformer.serving.http.catalog import AUTO
 from transformer.serving.http.errors import invalid
-from transformer.serving.http.formats import PLAIN
 from transformer.serving.http.keys import Caller
 from transformer.serving.http.languages import name_language
 from transformer.serving.http.operations import JsonResponse, Operation

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from transformer.serving.documents import PLAIN
 from transformer.serving.http.catalog import Model
 from transformer.serving.http.errors import ServiceError, invalid
-from transformer.serving.http.formats import PLAIN
 from transformer.serving.http.operations import JsonResponse, Operation
 from transformer.serving.http.requests import parse, parse_json
 from transformer.serving.http.service import Service

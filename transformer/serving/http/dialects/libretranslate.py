@@ -7,9 +7,9 @@ from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
+from transformer.serving.documents import PLAIN, SUFFIXES
 from transformer.serving.http.catalog import AUTO
 from transformer.serving.http.errors import ServiceError, invalid
-from transformer.serving.http.formats import PLAIN, SUFFIXES
 from transformer.serving.http.keys import Caller
 from transformer.serving.http.languages import name_language
 from transformer.serving.http.operations import JsonResponse, Operation

@@ -7,9 +7,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from transformer.config import Section
+from transformer.serving.documents import PLAIN
 from transformer.serving.http.catalog import AUTO, Model
 from transformer.serving.http.errors import ServiceError
-from transformer.serving.http.formats import PLAIN
 from transformer.serving.http.operations import JsonResponse, Operation
 from transformer.serving.http.requests import parse, read_json
 from transformer.serving.http.service import Answer, Service
