@@ -20,8 +20,9 @@ from transformer.serving.http.service import Service
 class Served:
     """A service that runs in a thread of its own."""
 
-    def __init__(self, service: Service, url: str) -> None:
+    def __init__(self, service: Service, server: Any, url: str) -> None:
         self.service = service
+        self.server = server  # uvicorn's
         self.url = url
 
     @property
@@ -45,7 +46,7 @@ def running(service: Service, **options: Any) -> Iterator[Served]:
     while not server.started:
         time.sleep(0.005)
     try:
-        yield Served(service, f"http://127.0.0.1:{listener.getsockname()[1]}")
+        yield Served(service, server, f"http://127.0.0.1:{listener.getsockname()[1]}")
     finally:
         server.should_exit = True
         thread.join(30)

@@ -210,6 +210,15 @@ def test_other_bodies_and_routes_are_refused(serve):
     assert served.metric("requests_total", route="other", method="GET", status="404") == 1
 
 
+def test_the_body_of_an_answer_does_not_wait_for_its_head(serve):
+    served = serve()
+    with socket.create_connection(served.address):
+        wait_for(lambda: served.server.server_state.connections)
+        (connection,) = served.server.server_state.connections
+        here = connection.transport.get_extra_info("socket")
+        assert here.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_a_large_body_is_refused_before_it_is_read(serve):
     served = serve(limits=Limits(max_body_bytes=1000))
     reply = requests.post(f"{served.url}/translate", b"x" * 1001, timeout=9)

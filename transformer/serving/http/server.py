@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import socket
 import sys
 from typing import Any
 
@@ -72,6 +73,9 @@ class _PatientProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """A new connection: its first head is waited for."""
         super().connection_made(transport)
+        # An answer's head and body go at once: asyncio sees to it for sockets of its own only, and
+        # where it doesn't, a body waits 40 ms for the client to acknowledge the head.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._watch()
 
     def data_received(self, data: bytes) -> None:
