@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools import screenshots
+from tools import page_screenshots, screenshots
 from tools.browser import find_browser, open_browser
 
 PAGE = "data:text/html,<input placeholder=name><p id=p>not yet</p><script>{}</script>"
@@ -22,8 +22,9 @@ def test_a_page_is_waited_for_typed_into_and_pictured():
     assert len(screenshots.shrink(picture)) < len(picture)
 
 
-def test_without_a_browser_it_says_so_and_takes_none(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(screenshots, "find_browser", lambda: None)
-    screenshots.main("phrasebook", tmp_path / "images")
+@pytest.mark.parametrize("pictures", [screenshots, page_screenshots])
+def test_without_a_browser_it_says_so_and_takes_none(pictures, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(pictures, "find_browser", lambda: None)
+    pictures.main(output=tmp_path / "images")
     assert "No Chromium is installed" in capsys.readouterr().out
     assert not (tmp_path / "images").exists()

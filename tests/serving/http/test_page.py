@@ -159,6 +159,18 @@ def test_a_slow_network_is_waited_for_in_sight(open_page):
     assert page.locator("#output").get_attribute("aria-busy") == "false"
 
 
+def test_what_is_typed_before_the_service_is_known_is_translated_too(open_page):
+    page = open_page()
+    held = []
+    page.route("**/frontend/settings", lambda route: held.append(route))
+    page.reload(wait_until="commit")
+    while not held:
+        page.wait_for_timeout(10)
+    page.locator("#source").type("un chat")
+    held[0].continue_()
+    wait_until_shown(page, "UN CHAT")
+
+
 def test_errors_are_told_and_can_be_tried_again(open_page):
     page = open_page()
     error = page.get_by_role("alert")

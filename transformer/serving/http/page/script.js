@@ -103,6 +103,7 @@ const request = (text) => ({ text, source: from.value, target: to.value });
 const announce = (message) => { $("status").textContent = message; };
 
 function translateSoon() {
+  if (!languages.length) return; // the service hasn't told yet; it follows when it has
   count();
   clearTimeout(timer);
   timer = setTimeout(translate, PAUSE);
@@ -142,11 +143,9 @@ function show(text, answer) {
 function tell({ unknown_words: words, candidates }) {
   const notes = [];
   if (from.value === AUTO) notes.push(`From ${name(model.source)}.`);
-  if (words.length) {
-    const more = words.length > 8 ? ` and ${words.length - 8} more` : "";
-    const few = words.slice(0, 8).join(", ");
-    notes.push(`New to the model, so carried over or guessed: ${few}${more}.`);
-  }
+  const more = words.length > 8 ? ` and ${words.length - 8} more` : "";
+  const few = words.slice(0, 8).join(", ") + more;
+  if (words.length) notes.push(`New to the model, so carried over or guessed: ${few}.`);
   if (!candidates[0].is_complete) notes.push("Cut short at the model’s length limit.");
   return notes.join(" ");
 }
@@ -156,11 +155,9 @@ function tellError(message, onclick) {
 }
 
 function count() {
-  const length = [...source.value].length;
-  const limit = settings.charLimit;
-  $("count").textContent = length > limit
-    ? `${format(length - limit)} over the limit`
-    : `${format(length)} / ${format(limit)}`;
+  const [length, limit] = [[...source.value].length, settings.charLimit];
+  const over = `${format(length - limit)} over the limit`;
+  $("count").textContent = length > limit ? over : `${format(length)} / ${format(limit)}`;
   $("clear").hidden = !length;
   return length;
 }
