@@ -18,6 +18,7 @@ from transformer.search.options import SearchConfig, SearchOptions
 from transformer.text.clean_config import CleanConfig
 from transformer.text.heldout import encode_sources, read_heldout
 from transformer.text.ids import load_ids
+from transformer.text.lexicon import fit_lexicon
 from transformer.text.normalize import normalize
 from transformer.text.tokenizer import Tokenizer
 
@@ -93,8 +94,9 @@ def load_subject(project: Path, source: Path | None, reference: Path | None) -> 
     target = tokenizers.target
     shortlist = None
     if export.shortlist is not None and (project / IDS).is_dir():
+        pairs = load_ids(project / IDS).train
         shortlist = make_shortlist(
-            load_ids(project / IDS).train,
+            fit_lexicon(pairs, info.source_vocab_size, info.target_vocab_size),
             export.shortlist,
             source_vocab_size=info.source_vocab_size,
             target_vocab_size=info.target_vocab_size,

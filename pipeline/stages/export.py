@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from transformer.export.config import ExportConfig
     from transformer.export.shortlist.choose import Shortlist
     from transformer.model.checkpoint import CheckpointInfo
-    from transformer.text.pairs import PairDataset
+    from transformer.text.lexicon import Lexicon
 
 
 def export() -> None:
@@ -33,6 +33,7 @@ def export() -> None:
     from transformer.text.corpus import part_path, read_side
     from transformer.text.heldout import encode_sources, read_heldout
     from transformer.text.ids import load_ids
+    from transformer.text.lexicon import fit_lexicon
     from transformer.text.manifest import check_parts, read_manifest
     from transformer.text.word_list import most_frequent_words
 
@@ -56,8 +57,10 @@ def export() -> None:
     alignment, shortlist = None, None
     if base_model is None or config.shortlist is not None:
         pairs = load_ids(IDS, CHECKED_IDS).train
-        alignment = fit_table(pairs, info.source_vocab_size, info.target_vocab_size)
-        shortlist = _make_shortlist(pairs, config, info, is_joint=tokenizers.is_joint)
+        sizes = info.source_vocab_size, info.target_vocab_size
+        lexicon = fit_lexicon(pairs, *sizes)
+        alignment = fit_table(lexicon, pairs, *sizes)
+        shortlist = _make_shortlist(lexicon, config, info, is_joint=tokenizers.is_joint)
     reference, verdicts = export_translator(
         TRANSLATOR,
         REPORTS,
@@ -87,14 +90,14 @@ def export() -> None:
 
 
 def _make_shortlist(
-    pairs: "PairDataset", config: "ExportConfig", info: "CheckpointInfo", *, is_joint: bool
+    lexicon: "Lexicon", config: "ExportConfig", info: "CheckpointInfo", *, is_joint: bool
 ) -> "Shortlist | None":
     from transformer.export.shortlist.choose import make_shortlist
 
     if config.shortlist is None or "int8" not in config.precisions:
         return None
     return make_shortlist(
-        pairs,
+        lexicon,
         config.shortlist,
         source_vocab_size=info.source_vocab_size,
         target_vocab_size=info.target_vocab_size,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from transformer.text.alignment import Aligner, fit_table, split_words
+from transformer.text.lexicon import fit_lexicon
 from transformer.text.pairs import PairDataset
 from transformer.text.tokenizer import TokenizerPair
 from transformer.text.vocab_config import BpeSpec
@@ -45,7 +46,7 @@ def linked(aligner, source, target):
 
 def test_words_are_linked_across_their_order_and_whatever_their_case(trained, tmp_path):
     tokenizers, pairs, size = trained
-    np.save(tmp_path / "table.npy", fit_table(pairs, size, size))
+    np.save(tmp_path / "table.npy", fit_table(fit_lexicon(pairs, size, size), pairs, size, size))
     aligner = Aligner.load(tokenizers, tmp_path / "table.npy")
     expected = {("Le", "The"), ("chat", "CAT"), ("noir", "black"), ("est", "is"), ("là", "here")}
     assert linked(aligner, "Le chat noir est là.", "The black CAT is here.") == {
@@ -56,7 +57,10 @@ def test_words_are_linked_across_their_order_and_whatever_their_case(trained, tm
 
 def test_the_same_corpus_gives_the_same_table(trained):
     _, pairs, size = trained
-    assert fit_table(pairs, size, size).tobytes() == fit_table(pairs, size, size).tobytes()
+    assert (
+        fit_table(fit_lexicon(pairs, size, size), pairs, size, size).tobytes()
+        == fit_table(fit_lexicon(pairs, size, size), pairs, size, size).tobytes()
+    )
 
 
 def test_without_a_table_spelling_and_place_decide(trained):

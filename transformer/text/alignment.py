@@ -16,7 +16,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from transformer.text.casing import ALL_CAPITALS, CAPITAL, is_marked, mark_case
-from transformer.text.lexicon import fit_lexicon
+from transformer.text.lexicon import Lexicon, fit_lexicon
 from transformer.text.pairs import PairDataset
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 
@@ -57,14 +57,21 @@ def split_words(text: str) -> list[Span]:
     return [match.span() for match in _WORD.finditer(text)]
 
 
-def fit_table(pairs: PairDataset, source_vocab_size: int, target_vocab_size: int) -> NDArray[Any]:
+def fit_table(
+    there: Lexicon, pairs: PairDataset, source_vocab_size: int, target_vocab_size: int
+) -> NDArray[Any]:
     """For each source token the target tokens that agree with it best, as the folder holds them.
+
+    Args:
+        there: the lexicon of `pairs`.
+        pairs: token ids of the training text, end tokens included.
+        source_vocab_size: of the ids of the source.
+        target_vocab_size: likewise.
 
     Returns:
         [source_vocab_size, NUM_PER_TOKEN] of `target` (id) and `agreement`; 0 where there are
         fewer.
     """
-    there = fit_lexicon(pairs, source_vocab_size, target_vocab_size)
     back = fit_lexicon(_Swapped(pairs), target_vocab_size, source_vocab_size)
     forward = there.source * target_vocab_size + there.target
     backward = back.target * target_vocab_size + back.source

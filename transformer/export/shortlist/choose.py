@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transformer.export.config import ShortlistConfig
-from transformer.text.lexicon import Lexicon, fit_lexicon
-from transformer.text.pairs import Integers, PairDataset
+from transformer.text.lexicon import Lexicon
+from transformer.text.pairs import Integers
 
 # A translation of less probability is an accident of the training.
 MIN_PROBABILITY = 1e-4
@@ -30,7 +30,7 @@ class Shortlist(NamedTuple):
 
 
 def make_shortlist(
-    pairs: PairDataset,
+    lexicon: Lexicon,
     config: ShortlistConfig,
     *,
     source_vocab_size: int,
@@ -41,7 +41,7 @@ def make_shortlist(
     """The short-lists of a corpus; None where the frequent tokens are the whole vocabulary.
 
     Args:
-        pairs: of the training text.
+        lexicon: of the training text.
         config: how many tokens.
         source_vocab_size: of the ids of the source.
         target_vocab_size: likewise.
@@ -50,7 +50,6 @@ def make_shortlist(
     """
     if config.num_frequent >= target_vocab_size:
         return None
-    lexicon = fit_lexicon(pairs, source_vocab_size, target_vocab_size)
     kept: dict[str, Any] = {"always": list(special), "fill": special[-1]}
     return choose_words(lexicon, source_vocab_size, config, **kept, is_joint=is_joint)
 
