@@ -67,7 +67,7 @@ def test_code_that_is_gone_at_home_is_named(home, run_there):
         ("max_epochs: 1", "max_epochs: 9", "params.yaml: train.max_epochs is 9 here, 1 there"),
         ("d_ff: 512", "d_ff: 256", "params.yaml: model.d_ff is 256 here, 512 there"),
         ("beam_size: 4", "beam_size: 5", "params.yaml: search.beam_size is 5 here, 4 there"),
-        ("num_pairs: 165000", "num_pairs: 9", "params.yaml: corpus.num_pairs is 9 here, 165000 "),
+        ("num_pairs: 160000", "num_pairs: 9", "params.yaml: corpus.num_pairs is 9 here, 160000 "),
     ],
 )
 def test_other_params_at_home_are_named(home, run_there, old, new, message):

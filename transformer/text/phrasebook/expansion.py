@@ -31,7 +31,7 @@ MAX_HELD_OUT, HELD_OUT_SHARE = 1_000, 0.04
 _RESERVED_SHARE, _RESERVED_SHARE_OF_SMALL, _SMALL = 0.03, 0.15, 40_000
 _MIN_RESERVED_STRUCTURES = 5
 # Fixed sentences are repeated, with and without their mark, up to this share of the pairs.
-IDIOM_SHARE = 0.13
+IDIOM_SHARE = 0.18
 # How often a sentence is of rules.txt, is wrapped (Bonjour, ...), or is two sentences.
 _RULES, _WRAPPED, _TWO = 0.23, 0.11, 0.002
 # What is drawn may not go together; so many times its kind of sentence is tried again.
