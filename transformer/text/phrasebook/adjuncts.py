@@ -119,13 +119,13 @@ class Adjuncts:
         if tense == "pres" and clause.adverb is None:
             found: tuple[str, ...] = ()
             if aspect == "event":
-                found += ("now",) if not big else ()
+                found += ("now",) if not big and clause.negation != "plus" else ()
                 found += ("future", "future_clock") if daily and not clause.negation else ()
                 if daily and "habit" in tags and not clause.complements:
                     found += ("early", "usual clock")
             if "habit" in tags and clause.negation != "plus":
                 found += ("habit", "habit", "season")
-            if aspect == "state" and daily:
+            if aspect == "state" and daily and clause.negation != "plus":
                 found += ("now",)
             return found
         return ()

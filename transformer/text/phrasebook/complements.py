@@ -250,7 +250,10 @@ class Complements:
                 )  # fmt: skip
             noun = next((n for n in self._lexicon.nouns if n.key == subject.words[0]), None)
             assert noun is not None
-            somebody = self._phrases.noun(rng, noun, "any", code, plain=True)
+            number = "pl" if subject.plural else "sg"
+            somebody = self._phrases.noun(rng, noun, number, code, plain=True)
+            if somebody.fr == subject.fr:  # than itself
+                somebody = self._phrases.noun(rng, noun, number, "ce", plain=True)
             fr_other, en_other, words = somebody.fr, somebody.en, ()
         return Part(
             f"comparison {word}", f"{form} que {fr_other}", f"{en} {en_other}",
@@ -270,7 +273,8 @@ class Complements:
         return Part("profession", form, en, words=(noun.key,)) if form else None
 
     def _complement_age(self, rng: Random, clause: Clause, choice: ObjectChoice) -> Part | None:
-        age = 1 + int(rng.random() * 99)
+        youngest = 20 if "profession" in clause.subject.classes else 1
+        age = youngest + int(rng.random() * (100 - youngest))
         if age == 1 and clause.negation:
             return None  # pas un an is less than one
         if rng.random() < 0.4:
