@@ -2,6 +2,7 @@
 
 import json
 import math
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,12 +65,15 @@ def cluster() -> Iterator[Any]:
         import ray
         from ray.cluster_utils import Cluster
 
+        usual = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
         nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
         nodes.add_node(num_cpus=1)
         ray.init(address=nodes.address, logging_level="ERROR")
         yield nodes
         ray.shutdown()
         nodes.shutdown()
+        for number, handler in usual.items():  # Ray leaves its own
+            signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

@@ -213,11 +213,11 @@ def choose_tests(mutant: Mutant, reach: Reach) -> tuple[list[str], list[str]]:
     if not tests:  # run by processes that the tests start, or by none
         tests = {test for test in reach.seconds if test.startswith(f"{mirror}::")}
 
-    def distance(test: str) -> tuple[int, float]:
+    def distance(test: str) -> tuple[int, float, str]:
         file = Path(test.partition("::")[0])
         if file == mirror:
-            return 0, reach.seconds[test]
-        return 9 - len(set(file.parents) & set(mirror.parents)), reach.seconds[test]
+            return 0, reach.seconds[test], test
+        return 9 - len(set(file.parents) & set(mirror.parents)), reach.seconds[test], test
 
     near: list[str] = []
     far: list[str] = []

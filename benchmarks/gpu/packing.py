@@ -33,6 +33,8 @@ _TRANSLATOR_PARTS = (
     "models/checkpoint",
     "models/tokenizer",
 )
+# Read by its export alone.
+_TRAINING_IDS = "data/ids"
 
 
 def pack(
@@ -89,7 +91,8 @@ def pack(
 
 def _pack_translator(project: Path, folder: Path) -> None:
     """Test set, weights, and `models/translator` with both precisions, into the folder."""
-    missing = [part for part in _TRANSLATOR_PARTS if not (project / part).exists()]
+    wanted = (*_TRANSLATOR_PARTS, _TRAINING_IDS)
+    missing = [part for part in wanted if not (project / part).exists()]
     if missing:
         raise ValueError(f"{project}: {', '.join(missing)} missing; run `dvc repro evaluate` there")
     for part in _TRANSLATOR_PARTS:
@@ -99,6 +102,7 @@ def _pack_translator(project: Path, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         exported = Path(name) / "project"
         shutil.copytree(folder, exported)
+        shutil.copytree(project / _TRAINING_IDS, exported / _TRAINING_IDS)
         params = read_params(exported / "params.yaml")
         params["export"]["precisions"] = ["float32", "float16"]
         write_json(exported / "params.yaml", params)  # which is YAML too
