@@ -69,11 +69,11 @@ def cluster() -> Iterator[Any]:
         nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
         nodes.add_node(num_cpus=1)
         ray.init(address=nodes.address, logging_level="ERROR")
+        for number, handler in usual.items():  # Ray has put its own
+            signal.signal(number, handler)
         yield nodes
         ray.shutdown()
         nodes.shutdown()
-        for number, handler in usual.items():  # Ray leaves its own
-            signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")
