@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pipeline.tracking.promotion import compare_with_champion, make_champion
-from pipeline.tracking.registry import register_translator
+from pipeline.tracking.registry import register_translator, translator_hash
 from pipeline.tracking.runs import begin_run
 from tests.pipeline.tracking.conftest import SOURCES
 
@@ -220,3 +220,29 @@ def test_a_champion_that_cannot_be_read_is_not_taken_for_none(register, project,
         status, output = promote()
     assert (status, champion(project)) == (1, "1"), output
     assert "the server is gone" in output
+
+
+def test_the_champion_is_fetched_to_be_served_and_a_reload_takes_the_new_one(
+    register, project, tmp_path
+):
+    from pipeline.tracking.promotion import fetch_champion
+    from transformer.serving.http.catalog import load_catalog
+
+    held = tmp_path / "held"
+    held.mkdir()
+    with pytest.raises(ValueError, match=r"can't be served: there is none; .* promote"):
+        fetch_champion(held)
+    catalog, versions = None, []
+    for name in ("one", "two"):
+        register(name)
+        project.client().set_registered_model_alias("translator", "champion", len(versions) + 1)
+        again = load_catalog([fetch_champion(held)], "cpu", known=catalog)
+        catalog = load_catalog([fetch_champion(held)], "cpu", known=again)
+        (model,) = catalog.models
+        assert again.models[0] is model
+        assert model.version == translator_hash()
+        versions.append(model.translator.translate(["un chat"])[0][0].text)
+    assert versions == ["UN CHAT"] * 2
+    assert sorted(path.name for path in held.iterdir()) == ["1", "2"]
+    project.client().set_registered_model_alias("translator", "champion", 1)
+    assert load_catalog([fetch_champion(held)], "cpu").models[0].version != model.version
