@@ -69,7 +69,7 @@ def serve(
         raise ValueError(
             f"{error.name} is missing: pip install -c constraints.txt -e '.[serve]'"
         ) from None
-    from transformer.serving.http.catalog import load_catalog
+    from transformer.serving.http.catalog import Catalog, load_catalog
     from transformer.serving.http.keys import Keys
     from transformer.serving.http.limits import Limits
     from transformer.serving.http.service import Service
@@ -85,24 +85,18 @@ def serve(
         cache_entries=cache_entries,
     )
 
-    def find_folders() -> list[Path]:
+    def load(known: Catalog | None) -> Catalog:
         if not registry:
-            return model or [TRANSLATOR]
+            return load_catalog(model or [TRANSLATOR], device, precision, known)
         from pipeline.tracking.promotion import fetch_champion
 
-        return [fetch_champion(Path(champions))]
+        with TemporaryDirectory() as folder:  # what is open needs no file any more
+            return load_catalog([fetch_champion(Path(folder))], device, precision)
 
-    with TemporaryDirectory() as champions:
-        service = Service(
-            lambda known: load_catalog(find_folders(), device, precision, known),
-            lambda: Keys(keys),
-            limits,
-            num_workers,
-        )
-        pairs = ", ".join(service.catalog.by_name)
-        typer.echo(f"http://{host}:{port} translates {pairs}", err=True)
-        app = make_app(service, allow_origin or (), log_texts, ROUTES)
-        serve_app(app, host, port, limits)
+    service = Service(load, lambda: Keys(keys), limits, num_workers)
+    typer.echo(f"http://{host}:{port} translates {', '.join(service.catalog.by_name)}", err=True)
+    app = make_app(service, allow_origin or (), log_texts, ROUTES)
+    serve_app(app, host, port, limits)
 
 
 def _add_key(keys: Path | None, name: str) -> None:

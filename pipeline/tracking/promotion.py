@@ -107,7 +107,7 @@ def find_champion(client: Any) -> Any:
 
 
 def fetch_champion(folder: Path) -> Path:
-    """The champion's translator, below `folder`, by its version; fetched unless it is there.
+    """Copies the champion's translator below `folder`, and returns where it is.
 
     Raises:
         ValueError: there is no champion, or MLflow doesn't give it.
@@ -118,17 +118,11 @@ def fetch_champion(folder: Path) -> Path:
         version = find_champion(require_client())
         if version is None:
             raise ValueError("there is none; `python -m pipeline promote` makes one")
-        found = folder / str(version.version)
-        if not found.exists():
-            uri = f"models:/{NAME}/{version.version}/artifacts/{TRANSLATOR.name}"
-            with (
-                tempfile.TemporaryDirectory(dir=folder) as temporary,
-                global_tracking_uri(prepare_database()[0]),
-            ):
-                Path(download_artifacts(artifact_uri=uri, dst_path=temporary)).rename(found)
+        uri = f"models:/{NAME}/{version.version}/artifacts/{TRANSLATOR.name}"
+        with global_tracking_uri(prepare_database()[0]):
+            return Path(download_artifacts(artifact_uri=uri, dst_path=str(folder)))
     except Exception as error:  # MLflow, its database and the network raise anything
         raise ValueError(f"the registry's champion can't be served: {error}") from error
-    return found
 
 
 def make_champion(client: Any, comparison: ChampionComparison) -> None:
