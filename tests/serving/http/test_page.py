@@ -326,7 +326,7 @@ def test_dropped_files_come_back_translated(open_page, make_translator):
         link.click()
     assert download.value.suggested_filename.endswith("lettre d’été.en.txt")
     assert download.value.path().read_text("utf-8") == library(folder, TEXT)
-    page.get_by_role("list", name="Translated files").get_by_text("Not one of .txt.").wait_for()
+    page.get_by_role("list", name="Translated files").get_by_text("Not one of .txt,").wait_for()
     assert page.locator("#source").input_value() == ""
     assert axe_violations(page) == []
     with page.expect_file_chooser() as chooser:
