@@ -2,7 +2,6 @@
 
 import json
 import math
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -65,12 +64,11 @@ def cluster() -> Iterator[Any]:
         import ray
         from ray.cluster_utils import Cluster
 
-        usual = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-        nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+        # Shut down below; at exit it would be by signal handlers that stay.
+        head = {"num_cpus": 1}
+        nodes = Cluster(initialize_head=True, head_node_args=head, shutdown_at_exit=False)
         nodes.add_node(num_cpus=1)
         ray.init(address=nodes.address, logging_level="ERROR")
-        for number, handler in usual.items():  # Ray has put its own
-            signal.signal(number, handler)
         yield nodes
         ray.shutdown()
         nodes.shutdown()

@@ -1,6 +1,7 @@
 """`serve`: exported translators over HTTP."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
 import typer
@@ -18,6 +19,10 @@ def serve(
             show_default=str(TRANSLATOR),
         ),
     ] = None,
+    registry: Annotated[
+        bool,
+        typer.Option("--registry", help="The champion of MLflow's registry, in place of --model."),
+    ] = False,
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0: everywhere.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
     keys: Annotated[
@@ -54,6 +59,8 @@ def serve(
     if new_key is not None:
         _add_key(keys, new_key)
         return
+    if registry and model:
+        raise typer.BadParameter("serves no --model besides", param_hint="--registry")
     try:
         from transformer.serving.http.app import make_app
         from transformer.serving.http.page import ROUTES
@@ -62,7 +69,7 @@ def serve(
         raise ValueError(
             f"{error.name} is missing: pip install -c constraints.txt -e '.[serve]'"
         ) from None
-    from transformer.serving.http.catalog import load_catalog
+    from transformer.serving.http.catalog import Catalog, load_catalog
     from transformer.serving.http.keys import Keys
     from transformer.serving.http.limits import Limits
     from transformer.serving.http.service import Service
@@ -77,12 +84,16 @@ def serve(
         deadline_seconds=deadline_seconds,
         cache_entries=cache_entries,
     )
-    service = Service(
-        lambda known: load_catalog(model or [TRANSLATOR], device, precision, known),
-        lambda: Keys(keys),
-        limits,
-        num_workers,
-    )
+
+    def load(known: Catalog | None) -> Catalog:
+        if not registry:
+            return load_catalog(model or [TRANSLATOR], device, precision, known)
+        from pipeline.tracking.promotion import fetch_champion
+
+        with TemporaryDirectory() as folder:  # what is open needs no file any more
+            return load_catalog([fetch_champion(Path(folder))], device, precision)
+
+    service = Service(load, lambda: Keys(keys), limits, num_workers)
     typer.echo(f"http://{host}:{port} translates {', '.join(service.catalog.by_name)}", err=True)
     app = make_app(service, allow_origin or (), log_texts, ROUTES)
     serve_app(app, host, port, limits)

@@ -7,7 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.tracking.backend import has_database, open_client, prepare_database
+from pipeline.paths import TRANSLATOR
+from pipeline.tracking.backend import (
+    has_database,
+    open_client,
+    prepare_database,
+    require_client,
+)
 from pipeline.tracking.model_package import NAME, TEST_TABLE, global_tracking_uri
 from pipeline.tracking.registry import (
     DVC_DIGEST,
@@ -98,6 +104,25 @@ def find_champion(client: Any) -> Any:
         if error.error_code not in ("INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST"):
             raise
         return None
+
+
+def fetch_champion(folder: Path) -> Path:
+    """Copies the champion's translator below `folder`, and returns where it is.
+
+    Raises:
+        ValueError: there is no champion, or MLflow doesn't give it.
+    """
+    from mlflow.artifacts import download_artifacts
+
+    try:
+        version = find_champion(require_client())
+        if version is None:
+            raise ValueError("there is none; `python -m pipeline promote` makes one")
+        uri = f"models:/{NAME}/{version.version}/artifacts/{TRANSLATOR.name}"
+        with global_tracking_uri(prepare_database()[0]):
+            return Path(download_artifacts(artifact_uri=uri, dst_path=str(folder)))
+    except Exception as error:  # MLflow, its database and the network raise anything
+        raise ValueError(f"the registry's champion can't be served: {error}") from error
 
 
 def make_champion(client: Any, comparison: ChampionComparison) -> None:

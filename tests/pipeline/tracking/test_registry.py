@@ -7,9 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from pipeline.tracking.promotion import compare_with_champion, make_champion
-from pipeline.tracking.registry import register_translator
+from pipeline.tracking.registry import register_translator, translator_hash
 from pipeline.tracking.runs import begin_run
 from tests.pipeline.tracking.conftest import SOURCES
+from transformer.serving.translator import Translator
 
 
 @pytest.fixture
@@ -58,8 +59,6 @@ def test_a_translator_is_registered_once(register, project):
 
 def test_a_version_is_whole_and_translates_as_the_translator_does(register, project, monkeypatch):
     import mlflow
-
-    from transformer.serving.translator import Translator
 
     register()
     monkeypatch.setenv("MLFLOW_TRACKING_URI", project.uri)
@@ -220,3 +219,19 @@ def test_a_champion_that_cannot_be_read_is_not_taken_for_none(register, project,
         status, output = promote()
     assert (status, champion(project)) == (1, "1"), output
     assert "the server is gone" in output
+
+
+def test_the_champion_is_fetched_to_be_served(register, project, tmp_path):
+    from pipeline.tracking.promotion import fetch_champion
+
+    with pytest.raises(ValueError, match=r"can't be served: there is none; .* promote"):
+        fetch_champion(tmp_path)
+    hashes = []
+    for version, name in enumerate(("one", "two"), 1):
+        assert register(name) == str(version)
+        hashes.append(translator_hash())
+    for version in (2, 1):
+        project.client().set_registered_model_alias("translator", "champion", version)
+        fetched = fetch_champion(tmp_path / str(version))
+        assert translator_hash(fetched) == hashes[version - 1]
+        assert Translator(fetched, "cpu").translate(["un chat"])[0][0].text == "UN CHAT"

@@ -90,6 +90,42 @@ def test_all_that_the_library_says_is_told(serve):
     assert [one["text"] for one in second["candidates"]] == ["UN\n\n  CHAT"]
 
 
+def test_links_are_those_of_the_library_wherever_a_sentence_stands(serve, make_translator):
+    folder = make_translator()
+    served, library = serve(folder), Translator(folder, "cpu", num_threads=1)
+    sentences = [["Un chat dort.", "Deux chien !", "trois chat"], ["un {name} dort 😀", "chat"]]
+    texts = ["{} {}\r\n\n  {}\n".format(*sentences[0]), "\n{}\n{}".format(*sentences[1])]
+    body = {"text": texts, "alignment": True} | FR_EN
+    translations = post(served, "/v1/translate", body).json()["translations"]
+    for text, of_text, answer in zip(texts, sentences, translations, strict=True):
+        (candidate,) = answer["candidates"]
+        expected, end = [], 0
+        for sentence in of_text:
+            at = text.index(sentence)
+            translated = sentence.upper().replace("{NAME}", "{name}")
+            if translated not in candidate["text"]:
+                translated = translated.replace(".", " .")
+            end = target_at = candidate["text"].index(translated, end)
+            found = library.align(sentence, translated)
+            for i, j in found.links:
+                source = [at + place for place in found.source[i]]
+                target = [target_at + place for place in found.target[j]]
+                expected.append({"source": source, "target": target})
+        assert candidate["alignment"] == expected
+        assert len(expected) >= 5
+    several = post(served, "/v1/translate", body | {"text": "un chat", "num_best": 2}).json()
+    assert [len(of["alignment"]) for of in several["translations"][0]["candidates"]] == [2, 2]
+    html = post(served, "/v1/translate", body | {"format": "html"})
+    assert (html.status_code, "alignment is there for" in html.json()["error"]) == (400, True)
+
+
+def test_very_long_sentences_have_no_links(serve, monkeypatch):
+    monkeypatch.setattr("transformer.serving.http.service._MAX_WORD_PAIRS", 8)
+    body = {"text": ["un chat", "un chat dort"], "alignment": True} | FR_EN
+    answers = post(serve(), "/v1/translate", body).json()["translations"]
+    assert [len(one["candidates"][0]["alignment"]) for one in answers] == [2, 0]
+
+
 def test_models_and_cards_can_be_read(serve):
     served = serve()
     (model,) = requests.get(f"{served.url}/v1/models", timeout=9).json()["models"]

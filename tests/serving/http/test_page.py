@@ -259,6 +259,53 @@ def test_other_wordings_by_mouse_and_keyboard(open_page, make_translator, many_w
     page.get_by_text("The model has none for this line.").wait_for()
 
 
+def test_words_that_belong_together_are_marked_on_hover_and_by_keyboard(open_page):
+    page = open_page(reduced_motion="reduce")
+    write(page, "😀 un chat\n\ndeux chat dort")
+    wait_until_shown(page, "😀 UN CHAT\n\nDEUX CHAT DORT")
+
+    def marked():
+        return page.evaluate("[...CSS.highlights.get('together')].map(String)")
+
+    def box_of(selector, word, line=0):
+        return page.evaluate(
+            "([selector, word, line]) => {"
+            "const node = document.querySelectorAll(selector)[line].firstChild;"
+            "const range = document.createRange(), at = node.data.indexOf(word);"
+            "range.setStart(node, at); range.setEnd(node, at + word.length);"
+            "const box = range.getBoundingClientRect();"
+            "return [box.x + box.width / 2, box.y + box.height / 2] }",
+            [selector, word, line],
+        )
+
+    page.mouse.move(*box_of(".line", "CHAT", 1))
+    assert marked() == ["chat", "CHAT"]
+    assert page.evaluate("[...CSS.highlights.get('together')].map(one => one.startOffset)") == [
+        len("😀 un chat\n\ndeux ") + 1,  # the smiley takes two places
+        len("DEUX "),
+    ]
+    assert axe_violations(page) == []
+    page.mouse.move(*box_of("#echo", "dort"))
+    assert marked() == ["dort", "DORT"]
+    page.mouse.move(0, 0)
+    assert marked() == []
+    # The echo's lines break where the text's do.
+    assert page.evaluate("echo.clientHeight === source.clientHeight")
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("Control+ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert "un" in marked()
+    page.get_by_role("button", name="DEUX CHAT DORT").focus()
+    assert marked() == ["deux", "DEUX"]
+    page.keyboard.press("ArrowRight")
+    assert marked() == ["chat", "CHAT"]
+    assert page.locator("#status").inner_text() == "CHAT: chat"
+    page.keyboard.press("Shift+Tab")
+    assert marked() != ["chat", "CHAT"]
+    page.locator("#source").fill("un")
+    assert marked() == []
+
+
 def test_dropped_files_come_back_translated(open_page, make_translator):
     folder = make_translator()
     page = open_page(folder)
@@ -279,7 +326,7 @@ def test_dropped_files_come_back_translated(open_page, make_translator):
         link.click()
     assert download.value.suggested_filename.endswith("lettre d’été.en.txt")
     assert download.value.path().read_text("utf-8") == library(folder, TEXT)
-    page.get_by_role("list", name="Translated files").get_by_text("Not one of .txt").wait_for()
+    page.get_by_role("list", name="Translated files").get_by_text("Not one of .txt,").wait_for()
     assert page.locator("#source").input_value() == ""
     assert axe_violations(page) == []
     with page.expect_file_chooser() as chooser:
@@ -362,7 +409,7 @@ def test_it_fits_and_breaks_no_rule_of_accessibility(open_page):
 
 def test_the_page_loads_nothing_of_other_hosts_and_no_inline_script(serve):
     served = serve(more_routes=ROUTES)
-    for path in ("/", "/page/style.css", "/page/script.js", "/page/icon.svg"):
+    for path in ("/", "/page/style.css", "/page/script.js", "/page/words.js", "/page/icon.svg"):
         reply = requests.get(served.url + path, timeout=20)
         policy = reply.headers["Content-Security-Policy"]
         assert reply.status_code == 200

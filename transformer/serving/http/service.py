@@ -15,10 +15,11 @@ from transformer.serving.http.errors import ServiceError, invalid
 from transformer.serving.http.files import FileStore
 from transformer.serving.http.keys import Caller, Keys
 from transformer.serving.http.limits import Limits
-from transformer.serving.http.lines import split_lines
+from transformer.serving.http.lines import pair_sentences, split_lines
 from transformer.serving.http.metrics import Metrics
 from transformer.serving.session import count_threads
 from transformer.serving.translator import Translation, UntranslatableError
+from transformer.text.alignment import Span, split_words
 from transformer.text.markup.placeholders import find_placeholders
 from transformer.text.markup.translation import Translate
 
@@ -26,10 +27,14 @@ from transformer.text.markup.translation import Translate
 _LONG_TEXT = 5_000
 # Texts and files of other formats than plain text that are worked on side by side.
 _NUM_FORMATTERS = 32
+# Words of a sentence times words of its translation: the time that links take grows with it.
+_MAX_WORD_PAIRS = 50_000
 
 _T = TypeVar("_T")
 # What a translated text was written in, and how sure that is (1 where the client said so).
 Detected = tuple[str, float]
+# Words that belong together, as spans of a text and of its translation.
+Link = tuple[Span, Span]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,8 @@ class Answer:
     model: Model
     # None: the client named the language.
     confidence: float | None
+    # For each translation its links; None: nobody asked for them.
+    alignments: list[list[Link]] | None = None
 
 
 class Service:
@@ -128,6 +135,7 @@ class Service:
         caller: Caller,
         text_format: str = PLAIN,
         *,
+        alignment: bool = False,
         num_best: int = 1,
         beam_size: int | None = None,
         length_penalty: float | None = None,
@@ -141,6 +149,7 @@ class Service:
             target: a language.
             caller: who asks.
             text_format: one of `TEXT_FORMATS`.
+            alignment: links words of plain texts and of their translations, sentence by sentence.
             num_best: translations wanted of each text. One that has several lines or a
                 placeholder, or that the model doesn't hold as a whole, or that isn't plain text,
                 has one.
@@ -154,6 +163,8 @@ class Service:
         if text_format not in TEXT_FORMATS:
             known = ", ".join(TEXT_FORMATS)
             raise invalid(f"format = {text_format!r} is not supported; there is {known}")
+        if alignment and text_format != PLAIN:
+            raise invalid(f"alignment is there for format = {PLAIN!r}, not for {text_format!r}")
         self._check(texts)
         catalog = self.catalog
         models = [self._choose(catalog, text, source, target) for text in texts]
@@ -165,6 +176,7 @@ class Service:
         for text, (model, _) in zip(texts, models, strict=True):
             self.metrics.characters.labels(model.name).inc(len(text))
         translated: list[list[Translation]] = [[]] * len(texts)
+        alignments: list[list[list[Link]] | None] = [None] * len(texts)
         try:
             async with asyncio.timeout(self.limits.deadline_seconds):
                 for model in options:
@@ -173,13 +185,19 @@ class Service:
                     answers = await self._translate(of_model, model, options[model], text_format)
                     for place, answer in zip(places, answers, strict=True):
                         translated[place] = answer
+                        if alignment:
+                            alignments[place] = [
+                                await self._align(model, texts[place], one.text) for one in answer
+                            ]
         except TimeoutError:
             raise self._too_late() from None
         except ValueError as error:  # a text can't be translated, or isn't of its format
             raise invalid(str(error)) from None
         return [
-            Answer(translations, model, confidence)
-            for translations, (model, confidence) in zip(translated, models, strict=True)
+            Answer(translations, model, confidence, links)
+            for translations, (model, confidence), links in zip(
+                translated, models, alignments, strict=True
+            )
         ]
 
     async def translate_file(
@@ -355,6 +373,19 @@ class Service:
                 self._cache.put(key, answer)
         remaining = iter([answers[key] or [] for key in keys])
         return [translator.join([next(remaining) for _ in of_text]) for of_text in pieces]
+
+    async def _align(self, model: Model, source: str, target: str) -> list[Link]:
+        # In a thread, and not longer than a sentence takes if nobody waits any more.
+        links: list[Link] = []
+        for (at, sentence), (target_at, translation) in pair_sentences(source, target):
+            if len(split_words(sentence)) * len(split_words(translation)) > _MAX_WORD_PAIRS:
+                continue
+            found = await asyncio.to_thread(model.translator.align, sentence, translation)
+            for i, j in found.links:
+                (begin, end), (target_begin, target_end) = found.source[i], found.target[j]
+                span = target_at + target_begin, target_at + target_end
+                links.append(((at + begin, at + end), span))
+        return links
 
     def _too_late(self) -> ServiceError:
         seconds = self.limits.deadline_seconds

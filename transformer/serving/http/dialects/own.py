@@ -25,11 +25,20 @@ class TranslateBody(Section):
     source: str = AUTO
     target: str
     format: str = PLAIN
+    # Whether candidates come with their `alignment`; of plain text alone.
+    alignment: bool = False
     # As `Translator.translate` takes them; null: the model's own.
     num_best: int = Field(default=1, ge=1)
     beam_size: int | None = Field(default=None, ge=1)
     length_penalty: float | None = Field(default=None, ge=0)
     patience: float | None = Field(default=None, ge=1)
+
+
+class Link(Section):
+    """Words that belong together: [begin, end) in Unicode characters of the texts."""
+
+    source: tuple[int, int]
+    target: tuple[int, int]
 
 
 class Candidate(Section):
@@ -39,6 +48,8 @@ class Candidate(Section):
     # The log-probability by length: at most 0, comparable within a text.
     score: float
     is_complete: bool
+    # By their place in the source, where the request asks for it; a word may have several, or none.
+    alignment: list[Link] = Field(default=[])
 
 
 class ModelName(Section):
@@ -94,6 +105,7 @@ async def translate(service: Service, request: Request) -> Response:
         body.target,
         caller,
         body.format,
+        alignment=body.alignment,
         num_best=body.num_best,
         beam_size=body.beam_size,
         length_penalty=body.length_penalty,
@@ -155,11 +167,14 @@ def _name(model: Model) -> dict[str, Any]:
 
 
 def _tell(text: str, answer: Answer) -> dict[str, Any]:
+    candidates: list[dict[str, Any]] = [
+        {"text": one.text, "score": one.score, "is_complete": one.is_complete}
+        for one in answer.translations
+    ]
+    for candidate, links in zip(candidates, answer.alignments or (), strict=False):
+        candidate["alignment"] = [{"source": one, "target": other} for one, other in links]
     return {
-        "candidates": [
-            {"text": one.text, "score": one.score, "is_complete": one.is_complete}
-            for one in answer.translations
-        ],
+        "candidates": candidates,
         "detection_confidence": answer.confidence,
         "unknown_words": answer.model.translator.unknown_words(text),
         "model": _name(answer.model),

@@ -7,7 +7,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 _FOLDER = Path(__file__).parent
-_FILES = ("style.css", "script.js", "icon.svg")
+_FILES = ("style.css", "script.js", "words.js", "icon.svg")
 # Of the page alone: the service's other answers load nothing at all.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

@@ -1,10 +1,14 @@
 // What the page does: it asks the service that it came from, and no other host.
 
+import { link, unlink } from "./words.js";
+
 // Milliseconds without a key before a text is translated.
 const PAUSE = 250;
 const NUM_BEST = 5;
 // Longer translations are there to be read, not to be heard at every change.
 const LONGEST_HEARD = 200;
+// Of longer texts no words are linked.
+const LONGEST_LINKED = 5_000;
 const AUTO = "auto";
 const RIGHT_TO_LEFT = ["Arab", "Hebr", "Syrc", "Thaa", "Nkoo", "Adlm", "Rohg"];
 
@@ -82,7 +86,8 @@ function fillTargets(wanted) {
 }
 
 function turn() {
-  for (const [element, code] of [[source, from.value], [output, to.value]]) {
+  const languageOf = [[source, from.value], [$("echo"), from.value], [output, to.value]];
+  for (const [element, code] of languageOf) {
     element.dir = direction(code);
     element.lang = code === AUTO ? "" : code;
   }
@@ -119,7 +124,8 @@ async function translate() {
   try {
     const text = source.value;
     const isWanted = text.trim() && count() <= settings.charLimit;
-    const reply = isWanted && (await askJson("v1/translate", request(text), mine.signal));
+    const body = { ...request(text), alignment: text.length <= LONGEST_LINKED };
+    const reply = isWanted && (await askJson("v1/translate", body, mine.signal));
     if (mine === newest) show(text, reply ? reply.translations[0] : null);
   } catch (error) {
     if (mine === newest) tellError(error.message, translate);
@@ -133,6 +139,7 @@ function show(text, answer) {
   output.replaceChildren(
     ...lines.map((line, n) => make("div", line.trim() ? makeLine(n, sources[n]) : "\n")),
   );
+  if (text === source.value) link(answer?.candidates[0].alignment, lines);
   $("copy").hidden = $("hint").hidden = !answer;
   model = answer?.model ?? model;
   $("note").textContent = answer ? tell(answer) : "";
@@ -159,6 +166,7 @@ function count() {
   const over = `${format(length - limit)} over the limit`;
   $("count").textContent = length > limit ? over : `${format(length)} / ${format(limit)}`;
   $("clear").hidden = !length;
+  link(); // until the translation is there
   return length;
 }
 
@@ -186,6 +194,7 @@ async function openWordings(line, n, sourceLine) {
     const others = new Set(candidates.map((one) => one.text));
     others.delete(lines[n]);
     const choose = (text) => () => {
+      unlink(line);
       lines[n] = line.textContent = text;
       closeWordings().focus();
     };
