@@ -2,6 +2,7 @@
 
 import json
 import math
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -65,10 +66,11 @@ def cluster() -> Iterator[Any]:
         from ray.cluster_utils import Cluster
 
         # Shut down below; at exit it would be by signal handlers that stay.
-        head = {"num_cpus": 1}
+        head, usual = {"num_cpus": 1}, signal.getsignal(signal.SIGTERM)
         nodes = Cluster(initialize_head=True, head_node_args=head, shutdown_at_exit=False)
         nodes.add_node(num_cpus=1)
         ray.init(address=nodes.address, logging_level="ERROR")
+        signal.signal(signal.SIGTERM, usual)  # in place of Ray's
         yield nodes
         ray.shutdown()
         nodes.shutdown()
