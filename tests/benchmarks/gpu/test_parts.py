@@ -34,6 +34,9 @@ TINY = (
     "model.num_decoder_layers=1",
     "train.max_epochs=2",
     "train.schedule.warmup_steps=10",
+    # As multi30k-de-en has it.
+    "train.learning_rate=0.004",
+    "train.optimizer={kind: adamw, beta1: 0.9, beta2: 0.98, epsilon: 1.0e-9, weight_decay: 0.01}",
     "search.beam_size=2",
     "evaluate.num_bootstrap=40",
     "evaluate.num_attention_plots=1",
