@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 import typer
 
 from pipeline.paths import TRANSLATOR
+from transformer.serving.http.limits import Limits
 
+_LIMITS = Limits()
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -36,10 +38,12 @@ def serve(
         list[str] | None,
         typer.Option(help="A web site whose pages may ask (CORS), such as https://example.org."),
     ] = None,
-    max_characters: Annotated[int, typer.Option(min=1, help="Of a request.")] = 100_000,
+    max_characters: Annotated[int, typer.Option(min=1, help="Of a request.")] = (
+        _LIMITS.max_characters
+    ),
     deadline_seconds: Annotated[
         float, typer.Option(min=0.1, help="After so long a request is given up.")
-    ] = 30.0,
+    ] = _LIMITS.deadline_seconds,
     device: Annotated[
         Literal["auto", "cpu", "cuda"], typer.Option(help="auto takes CUDA where it works.")
     ] = "auto",
@@ -52,7 +56,7 @@ def serve(
     ] = None,
     cache_entries: Annotated[
         int, typer.Option(min=0, help="Sentences whose translations are kept; 0: none.")
-    ] = 20_000,
+    ] = _LIMITS.cache_entries,
     log_texts: Annotated[bool, typer.Option("--log-texts", help="Log requests' bodies.")] = False,
 ) -> None:
     """Translate over HTTP: see docs/serving.md, and /openapi.json."""
@@ -71,7 +75,6 @@ def serve(
         ) from None
     from transformer.serving.http.catalog import Catalog, load_catalog
     from transformer.serving.http.keys import Keys
-    from transformer.serving.http.limits import Limits
     from transformer.serving.http.service import Service
 
     if keys is None and host not in _LOOPBACK:
