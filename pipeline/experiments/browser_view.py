@@ -36,7 +36,7 @@ _WIDTHS = {
     "metrics.`chrf`": 80,
     "metrics.`int8_bleu`": 95,
 }
-_PARAM_WIDTH = 150
+_PARAM_WIDTH, _PREFIX_WIDTH = 150, 35
 # A regular expression: the charts that tell models apart.
 _CHARTS = "^(train_loss|valid_loss|perplexity|accuracy|learning_rate|gradient_norm)$"
 
@@ -109,7 +109,8 @@ def make_ranking(params: Sequence[str], prefix: str = "") -> dict[str, Any]:
     bleu = f"metrics.`{prefix}bleu`"
     others = [name for name in params if name != _BEAM_SIZE][:_MAX_PARAMS]
     widths = {
-        name.replace("metrics.`", f"metrics.`{prefix}"): width + 8 * len(prefix)
+        name.replace("metrics.`", f"metrics.`{prefix}"): width
+        + (_PREFIX_WIDTH if prefix and name.startswith("metrics.") else 0)
         for name, width in _WIDTHS.items()
     } | {f"params.`{name}`": _PARAM_WIDTH for name in others}
     return _list(EVALUATION) | {
