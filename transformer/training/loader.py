@@ -29,6 +29,7 @@ class StepBatch(NamedTuple):
     parts: list[tuple[int, Batch]]  # this rank's, by their number within the step; may be none
     num_tokens: int  # real ones in `parts`, source and target
     num_slots: int  # positions in `parts`, real or not
+    num_target_tokens: int  # real ones of all ranks
 
     def to(self, device: torch.device) -> "StepBatch":
         """The step with its batches on `device`; see `Batch.to`."""
@@ -43,24 +44,29 @@ class StepBatches:
     """The plan of batches, by the step that they are for: the same in every process."""
 
     def __init__(
-        self, plan: Plan, pairs: PairDataset, meta: IdsMeta, num_parts: int, ranks: Ranks
+        self,
+        plan: Plan,
+        pairs: PairDataset | Callable[[int], PairDataset],
+        meta: IdsMeta,
+        num_parts: int,
+        ranks: Ranks,
     ) -> None:
-        """Cuts each batch of `plan` for `ranks`, as `Ranks.shard` does with `num_parts`."""
-        self._plan, self._pairs, self._meta = plan, pairs, meta
+        """Cuts each batch of `plan` for `ranks`, as `Ranks.shard` does with `num_parts`.
+
+        `pairs` are those of every epoch, or give the pairs of an epoch, counted from 0.
+        """
+        self._plan, self._meta = plan, meta
+        self._pairs_of = pairs if callable(pairs) else lambda epoch: pairs
         self._num_parts, self._ranks = num_parts, ranks
-        self._epoch = (0, plan.epoch(0))
+        self._epoch = (0, plan.epoch(0), self._pairs_of(0))
 
     def indices(self, step: int) -> Integers:
         """The sentences of the step that follows `step` done ones."""
-        epoch, position = divmod(step, self._plan.num_batches)
-        current = self._epoch
-        if current[0] != epoch:
-            current = self._epoch = (epoch, self._plan.epoch(epoch))
-        return current[1][position]
+        return self._find(step)[0]
 
     def make(self, step: int) -> StepBatch:
         """This rank's batches of the step that follows `step` done ones, on the CPU."""
-        indices, meta, pairs = self.indices(step), self._meta, self._pairs
+        (indices, pairs), meta = self._find(step), self._meta
         parts, num_tokens = [], 0
         for part, sentences in self._ranks.shard(indices, self._num_parts):
             ids = meta.source.pad_id, meta.target.pad_id, meta.target.bos_id
@@ -68,7 +74,15 @@ class StepBatches:
             num_tokens += int(pairs.source_lengths[sentences].sum())
             num_tokens += int(pairs.target_lengths[sentences].sum())
         num_slots = sum(batch.source.numel() + batch.target.numel() for _, batch in parts)
-        return StepBatch(indices, parts, num_tokens, num_slots)
+        num_target_tokens = int(pairs.target_lengths[indices].sum())
+        return StepBatch(indices, parts, num_tokens, num_slots, num_target_tokens)
+
+    def _find(self, step: int) -> tuple[Integers, PairDataset]:
+        epoch, position = divmod(step, self._plan.num_batches)
+        current = self._epoch
+        if current[0] != epoch:
+            current = self._epoch = (epoch, self._plan.epoch(epoch), self._pairs_of(epoch))
+        return current[1][position], current[2]
 
 
 class Loader:
