@@ -225,7 +225,10 @@ def faults(bench: Bench) -> None:
         time.sleep(4)
         code = server.kill(signal.SIGTERM)
         found = load.result()
-    bench.figures["TERM: exit code, statuses (0: connection refused)"] = [code, found["statuses"]]
+    bench.figures["TERM: exit code, statuses (0: connection refused, -1: closed)"] = [
+        code,
+        found["statuses"],
+    ]
     broken = sum(n for status, n in found["statuses"].items() if status not in ("0", "200"))
     bench.verdicts.append(judge("TERM: errors", broken + found["wrong"], 0, "{:.0f}", is_most=True))
     folder = bench.folder / "swapped"

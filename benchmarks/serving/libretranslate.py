@@ -1,7 +1,7 @@
 """LibreTranslate's own server with our weights in CTranslate2, in its environment: `FOLDER PORT`.
 
 Its packages hold a SentencePiece model, which our tokenizer is none of, and it downloads models
-that find the ends of sentences. Ours stand in for both.
+that find the ends of sentences. Ours stand in for both, and nothing is downloaded.
 """
 
 import sys
@@ -18,7 +18,7 @@ class PackageTokenizer:
 
     def __init__(self, folder: Path) -> None:
         self._tokenizers = TokenizerPair.load(folder)
-        self._normalization = load_card(folder).normalization.source
+        self._normalization = dict(load_card(folder).normalization.source)
 
     def encode(self, sentence: str) -> list[str]:
         """Tokens with the end token."""
@@ -35,10 +35,12 @@ def main(folder: Path, port: str) -> None:
     """Serves until it is ended."""
     from argostranslate import sbd
     from argostranslate.package import Package
+    from libretranslate import init
     from libretranslate.main import main as serve
 
     Package.tokenizer = PackageTokenizer(folder)
     sbd.MiniSBDSentencizer.split_sentences = lambda self, text: split_sentences(text)
+    init.check_and_install_models = lambda **options: None
     sys.argv = ["libretranslate", "--port", port, "--disable-web-ui"]
     serve()
 

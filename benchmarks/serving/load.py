@@ -22,7 +22,12 @@ import uvloop
 
 from transformer.serving.http.server import raise_file_limit
 
+# In place of a status.
+NO_CONNECTION = 0
+UNANSWERED = -1
 _PATIENCE_SECONDS = 60
+# Before a client that found nobody asks again.
+_PAUSE_SECONDS = 0.01
 _NUM_FILES = 10_000
 
 
@@ -39,6 +44,10 @@ class Job(TypedDict):
     retries: int
 
 
+class _UnansweredError(ConnectionError):
+    """The request was sent, and the connection ended without an answer."""
+
+
 class _Connection(asyncio.Protocol):
     """One connection, with one request at a time."""
 
@@ -49,7 +58,11 @@ class _Connection(asyncio.Protocol):
         self.answer: asyncio.Future[tuple[int, bytes]] | None = None
 
     def ask(self, request: bytes) -> "asyncio.Future[tuple[int, bytes]]":
-        """Status and body of the answer; ConnectionError: there is none."""
+        """Status and body of the answer.
+
+        Raises:
+            _UnansweredError: there is none.
+        """
         self.answer = asyncio.get_running_loop().create_future()
         self._parser, self._body = httptools.HttpResponseParser(self), b""
         self.transport.write(request)
@@ -75,7 +88,7 @@ class _Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
         if self.answer and not self.answer.done():
-            self.answer.set_exception(exc or ConnectionResetError())
+            self.answer.set_exception(_UnansweredError())
 
     def close(self) -> None:
         """Asks nothing more."""
@@ -94,7 +107,8 @@ class _Replica:
         """Status and body of the answer.
 
         Raises:
-            OSError: there is none.
+            _UnansweredError: there is none.
+            OSError: nothing listens, or it takes too long.
         """
         connection = None
         while self._idle and connection is None:
@@ -126,9 +140,9 @@ async def run(job: Job) -> dict[str, Any]:
     """Makes the load.
 
     Returns:
-        `statuses` with counts (0: no answer), `latencies` in seconds of those with 200, the
-        `longest` of them since it was really sent, `seconds`, `cpu_seconds` that this took, and
-        `wrong`: how many bodies were neither a translation nor an error.
+        `statuses` with counts, those two above among them, `latencies` in seconds of those with
+        200, the `longest` of them since it was really sent, `seconds`, `cpu_seconds` that this
+        took, and `wrong`: how many bodies were neither a translation nor an error.
     """
     statuses: collections.Counter[int] = collections.Counter()
     latencies: list[float] = []
@@ -141,11 +155,16 @@ async def run(job: Job) -> dict[str, Any]:
     async def ask(since: float) -> None:
         nonlocal wrong
         request = next(requests)
-        status, turn, sent = 0, next(turns), time.monotonic()
+        status, turn, sent = NO_CONNECTION, next(turns), time.monotonic()
         for attempt in range(1 + job["retries"]):
             try:
                 status, body = await replicas[(turn + attempt) % len(replicas)].ask(request)
+            except _UnansweredError:
+                status = UNANSWERED
+                continue
             except OSError:
+                status = NO_CONNECTION
+                await asyncio.sleep(_PAUSE_SECONDS)
                 continue
             if status == 200:
                 latencies.append(time.monotonic() - since)

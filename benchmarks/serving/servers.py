@@ -31,7 +31,7 @@ from transformer.serving.card import load_card
 # The last three are for our tokenizer in it.
 LIBRETRANSLATE = Environment(
     "libretranslate",
-    ("libretranslate==1.9.6", "ctranslate2==4.8.5", "pydantic==2.13.4", "tokenizers==0.23.3"),
+    ("libretranslate==1.9.6", "ctranslate2==4.8.5", "pydantic==2.14.3", "tokenizers==0.23.3"),
 )
 _START_SECONDS = 60
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+import socket
 from collections import Counter
 
 import pytest
 
-from benchmarks.serving.load import Job, percentile, run
+from benchmarks.serving.load import NO_CONNECTION, UNANSWERED, Job, percentile, run
 
 OK = (200, {"translatedText": "un"})
 
@@ -72,7 +73,7 @@ def test_each_answer_is_counted_by_its_status(ask):
         200: sent["good"] + sent["empty"],
         429: sent["busy"],
         500: sent["bare"],
-        0: sent["gone"],
+        UNANSWERED: sent["gone"],
     }
     assert found["wrong"] == sent["empty"] + sent["bare"]
     assert len(found["latencies"]) == found["statuses"][200]
@@ -81,6 +82,13 @@ def test_each_answer_is_counted_by_its_status(ask):
 def test_another_replica_is_asked_where_one_gives_no_answer(ask):
     found = ask(lambda body: None, lambda body: OK, retries=1)
     assert set(found["statuses"]) == {200}
+
+
+def test_where_nothing_listens_is_told_apart(ask):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and doesn't listen
+        found = ask(urls=[f"http://127.0.0.1:{taken.getsockname()[1]}"], rate=50)
+    assert found["statuses"] == {NO_CONNECTION: 10}
 
 
 def test_an_open_loop_keeps_its_times_and_counts_from_them(ask):
