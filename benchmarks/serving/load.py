@@ -3,7 +3,7 @@
 Open loop: requests leave at their times whatever the service does, and latency counts from the
 time at which one should have left. Closed loop: so many clients, each with one request at a time.
 Of the well-kept tools that Debian and PyPI offer, wrk, hey, ab and locust have closed loops only,
-and aiohttp's client takes ten times the processor's time, of cores that the service needs. So
+and aiohttp's client takes four times as much of the cores, which the service needs. So
 uvicorn's parser and event loop, httptools and uvloop, ask here.
 """
 
