@@ -28,7 +28,8 @@ def serve(app: ASGIApp, host: str, port: int, limits: Limits) -> None:
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
-    for name, level in (("transformer.serving.http", "INFO"), ("uvicorn", "WARNING")):
+    levels = {"transformer.serving.http": "INFO", "uvicorn": "WARNING", "python_multipart": "ERROR"}
+    for name, level in levels.items():
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)
