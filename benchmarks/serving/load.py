@@ -100,7 +100,8 @@ class _Replica:
     """A service with connections that are kept open."""
 
     def __init__(self, url: str) -> None:
-        self._address = urlsplit(url)
+        address = urlsplit(url)
+        self._host, self._port = str(address.hostname), int(address.port or 80)
         self._idle: list[_Connection] = []
 
     async def ask(self, request: bytes) -> tuple[int, bytes]:
@@ -115,9 +116,8 @@ class _Replica:
             last = self._idle.pop()
             connection = last if last.is_open else None
         if connection is None:
-            address = self._address.hostname, self._address.port
             _, connection = await asyncio.get_running_loop().create_connection(
-                _Connection, *address
+                _Connection, self._host, self._port
             )
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
