@@ -3,8 +3,7 @@
     begin -> If one beam: Loop over rounds (Loop over greedy steps, end of the round)
              else: Loop over rounds (Loop over steps, end of the round)
 
-In int8 a single sentence with a single beam has a loop over greedy steps of its own, with other
-products.
+A single sentence with one beam has a loop over greedy steps of its own, without rounds.
 
 A subgraph reads and makes values by the names of their signatures; a scope says what stands under
 each name where it is placed. Matrices stand once, in the outermost graph. What doesn't change from
@@ -43,7 +42,7 @@ class Subgraphs(NamedTuple):
     end_round: onnx.GraphProto
     begin_greedy: onnx.GraphProto
     greedy_step: onnx.GraphProto
-    single_step: onnx.GraphProto | None  # for a single sentence, where it is another one
+    single_step: onnx.GraphProto  # for a single sentence
     end_greedy_round: onnx.GraphProto
     finish_greedy: onnx.GraphProto
     signatures: Signatures
@@ -132,32 +131,23 @@ class _Assembly:
         return proto
 
     def _greedy(self, scope: Scope) -> ir.Graph:
-        """One beam: rounds of greedy steps; for a single sentence, if it has some, others."""
+        """One beam: rounds of greedy steps, or one sentence's loop over them."""
         nodes, tensors = Block(), list[ir.Value]()
         scope = self._place(nodes, self._parts.begin_greedy, scope, "begin_greedy", tensors)
-        if self._parts.single_step is None:
-            answers = self._greedy_rounds(nodes, scope, tensors)
-        else:
-            size = nodes.op("Size", [scope["max_length"]], "batch_size")
-            is_single = nodes.op("Equal", [size, self._constant("one", 1)], "is_single")
-            branches = {}
-            for name, make in (
-                ("then_branch", self._single),
-                ("else_branch", self._greedy_rounds),
-            ):
-                inner, own = Block(), list[ir.Value]()
-                found = make(inner, scope, own)
-                branches[name] = ir.Graph(
-                    [], found, nodes=inner, initializers=own, name=make.__name__.strip("_")
-                )
-            names = [*OUTPUTS, *self._scanned]
-            answers = [ir.Value(name=f"greedy.{name}") for name in names]
-            nodes.append(ir.node("If", [is_single], branches, outputs=answers, name="greedy"))
+        size = nodes.op("Size", [scope["max_length"]], "batch_size")
+        is_single = nodes.op("Equal", [size, self._constant("one", 1)], "is_single")
+        branches = {}
+        for branch, make in (("then_branch", self._single), ("else_branch", self._greedy_rounds)):
+            inner, own = Block(), list[ir.Value]()
+            found = make(inner, scope, own)
+            name = make.__name__.strip("_")
+            branches[branch] = ir.Graph([], found, nodes=inner, initializers=own, name=name)
+        answers = [ir.Value(name=f"greedy.{name}") for name in (*OUTPUTS, *self._scanned)]
+        nodes.append(ir.node("If", [is_single], branches, outputs=answers, name="greedy"))
         return ir.Graph([], answers, nodes=nodes, initializers=tensors, name="greedy")
 
     def _single(self, nodes: Block, scope: Scope, tensors: list[ir.Value]) -> list[ir.Value]:
         """One sentence, one beam: a loop over greedy steps."""
-        assert self._parts.single_step is not None
         scalar = constant("single.scalar", np.zeros(0, dtype=np.int64))
         tensors.append(scalar)
         is_open = nodes.op("Not", [scope["state.is_row_done"]], "single.is_open")

@@ -137,13 +137,13 @@ def _export_pickled(arguments: bytes) -> Subgraphs:
 def quantize_subgraphs(parts: Subgraphs, is_fused: bool) -> Subgraphs:
     """The subgraphs with integer weights, each in the form of product that is quickest there."""
     many: Product = "batched" if is_fused else "standard"
-    parts = parts._replace(
+    one: Product = "single" if is_fused else "standard"
+    return parts._replace(
         begin=quantize(parts.begin, many),
         step=quantize(parts.step, many),
         greedy_step=quantize(parts.greedy_step, many),
-        single_step=quantize(parts.single_step or parts.greedy_step, "single"),
+        single_step=quantize(parts.single_step, one),
     )
-    return parts if is_fused else parts._replace(single_step=None)
 
 
 def export_subgraphs(
@@ -205,10 +205,9 @@ def export_subgraphs(
         signatures,
         made(signatures.greedy_round),
     )
-    # A short-list's product has another form for a single row, as those of `quantize` have.
-    greedy_steps = [
+    greedy_step, single_step = (
         export_subgraph(
-            GreedyStep(model, search, is_for_many),
+            GreedyStep(model, search, is_fused, is_alone),
             [
                 Value("max_lengths", torch.int64, ("batch", 1)),
                 *listed,
@@ -219,8 +218,8 @@ def export_subgraphs(
             signatures,
             ["go_on", *names(signatures.greedy_stepped), "taken", "logits"],
         )
-        for is_for_many in ((is_fused, False) if shortlist else (is_fused,))
-    ]
+        for is_alone in (False, True)
+    )
     end_greedy_round = export_subgraph(
         EndGreedyRound(search),
         [
@@ -237,15 +236,14 @@ def export_subgraphs(
         signatures,
         OUTPUTS,
     )
-    greedy_steps = [transpose_weights(greedy_step) for greedy_step in greedy_steps]
     return Subgraphs(
         begin=transpose_weights(begin),
         begin_beam=begin_beam,
         step=transpose_weights(step),
         end_round=end_round,
         begin_greedy=begin_greedy,
-        greedy_step=greedy_steps[0],
-        single_step=greedy_steps[1] if shortlist else None,
+        greedy_step=transpose_weights(greedy_step),
+        single_step=transpose_weights(single_step),
         end_greedy_round=end_greedy_round,
         finish_greedy=finish_greedy,
         signatures=signatures,

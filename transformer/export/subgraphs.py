@@ -123,11 +123,14 @@ class BeginGreedy(nn.Module):
 
 
 class GreedyStep(nn.Module):
-    """One step of greedy search."""
+    """One step of greedy search; `is_alone` for a batch of one."""
 
-    def __init__(self, model: Transformer, special: SpecialIds, is_fused: bool) -> None:
+    def __init__(
+        self, model: Transformer, special: SpecialIds, is_fused: bool, is_alone: bool
+    ) -> None:
         super().__init__()
-        self.model, self.special, self.is_fused = model, special, is_fused
+        self.model, self.special = model, special
+        self.is_fused, self.is_alone = is_fused, is_alone
 
     def forward(
         self,
@@ -138,13 +141,15 @@ class GreedyStep(nn.Module):
         cache: SelfCache,
     ) -> tuple[Tensor, GreedyState, SelfCache, Tensor, Tensor]:
         """Whether the round goes on (bool []), state, cache, the tokens taken [b, 1], logits."""
-        if shortlist is not None and self.is_fused:
+        # For a single row the product that `BatchShortlist` has is the quickest.
+        if shortlist is not None and self.is_fused and not self.is_alone:
             shortlist = FusedShortlist(*shortlist)
         state, cache, logits = steps.greedy_step(
-            self.model, max_lengths, source, state, cache, self.special, shortlist
+            self.model, max_lengths, source, state, cache, self.special, shortlist, self.is_alone
         )
+        is_over = state.is_row_done[0, 0] if self.is_alone else steps.is_round_over(state)
         # A value of its own: no two outputs of a graph may be one.
-        return ~steps.is_round_over(state), state, cache, state.tokens + 0, logits
+        return ~is_over, state, cache, state.tokens + 0, logits
 
 
 class EndGreedyRound(nn.Module):

@@ -40,7 +40,11 @@ def init_state(max_lengths: Tensor, special: SpecialIds) -> GreedyState:
 
 
 def step(
-    logits: Tensor, state: GreedyState, max_lengths: Tensor, special: SpecialIds
+    logits: Tensor,
+    state: GreedyState,
+    max_lengths: Tensor,
+    special: SpecialIds,
+    is_alone: bool = False,
 ) -> GreedyState:
     """The likeliest token is taken; padding and start token never are.
 
@@ -49,20 +53,20 @@ def step(
         state: as it was for these logits; it is not changed.
         max_lengths: int64 [b, 1], end token included.
         special: of the target vocabulary.
+        is_alone: no row is done yet, as in a search for one that ends when it does.
     """
     ids = torch.tensor([special.pad_id, special.bos_id], device=logits.device)
     never = torch.tensor(-torch.inf, device=logits.device)
     banned = torch.zeros(logits.shape[2], device=logits.device).index_put((ids,), never)
     log_p, tokens = (torch.log_softmax(logits.float(), dim=-1) + banned).topk(1)  # [b, 1, 1]
-    tokens = torch.where(state.is_row_done, special.pad_id, tokens.squeeze(2))
+    log_p, tokens = log_p.squeeze(2), tokens.squeeze(2)
     length = state.num_steps + 1
-    is_last = (tokens == special.eos_id) | (length >= max_lengths)
-    return GreedyState(
-        num_steps=length,
-        tokens=tokens,
-        totals=state.totals + torch.where(state.is_row_done, 0.0, log_p.squeeze(2)),
-        is_row_done=state.is_row_done | is_last,
-    )
+    is_row_done = (tokens == special.eos_id) | (length >= max_lengths)
+    if not is_alone:
+        log_p = torch.where(state.is_row_done, 0.0, log_p)
+        tokens = torch.where(state.is_row_done, special.pad_id, tokens)
+        is_row_done = is_row_done | state.is_row_done
+    return GreedyState(length, tokens, state.totals + log_p, is_row_done)
 
 
 def collect(

@@ -144,12 +144,16 @@ def greedy_step(
     cache: SelfCache,
     special: SpecialIds,
     shortlist: VocabularyShortlist | None = None,
+    is_alone: bool = False,
 ) -> tuple[GreedyState, SelfCache, Tensor]:
-    """One step with one beam, as `beam_step`; `max_lengths` as in `GreedyRound`."""
+    """One step with one beam, as `beam_step`; `max_lengths` as in `GreedyRound`.
+
+    A sentence alone has all of its short-list to itself, and ends the search: `is_alone`.
+    """
     logits, cache = model.step(state.tokens, state.num_steps, source.cross, cache, None, shortlist)
-    if source.token_mask is not None:
+    if source.token_mask is not None and not is_alone:
         logits = logits + source.token_mask.unsqueeze(1)
-    return greedy.step(logits, state, max_lengths, special), cache, logits
+    return greedy.step(logits, state, max_lengths, special, is_alone), cache, logits
 
 
 def end_greedy_round(
