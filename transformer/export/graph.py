@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from transformer.export.assemble import MADE, OUTPUTS, Subgraphs, assemble
-from transformer.export.attention import FusedAttention, PortableAttention
+from transformer.export.attention import FusedAttention, PortableAttention, scale_queries
 from transformer.export.config import FORMS, Precision
 from transformer.export.exporter import export_module
 from transformer.export.quantization import Product, quantize, transpose_weights
@@ -155,8 +155,9 @@ def export_subgraphs(
     shortlist: Shortlist | None = None,
 ) -> Subgraphs:
     """The subgraphs of a model, its weights of the type."""
-    if dtype != torch.float32:
-        model = copy.deepcopy(model).to(dtype)
+    model = copy.deepcopy(model)
+    scale_queries(model, model.config.num_heads)
+    model = model.to(dtype)
     backend = ATTENTION[attention](model.config.num_heads)
     model = model.with_attention(backend)
     mask = backend.mask(torch.ones(2, 2, dtype=torch.bool), dtype)
