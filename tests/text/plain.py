@@ -56,12 +56,14 @@ FOR_NOISE: dict[str, Any] = {
 def clean_plainly(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
     """What `clean_corpus` writes and reports, pair by pair in one process; all scores at once."""
     origins = read_origins(part_path(raw, "train"))
+    read_of = name_origins(origins)
+    name_of = partial(find_name, read_of)
     samples = {
         (reason, origin): Sample(config.num_reject_samples, Random(config.seed))
         for reason in REASONS
-        for origin in sorted({name_of(origin) for origin in origins})
+        for origin in read_of
     }
-    counts, kept, read_of = Counter[tuple[str, str]](), Counter[str](), Counter[str]()
+    counts, kept = Counter[tuple[str, str]](), Counter[str]()
     read = num_augmented = 0
     seen: set[Pair] = set()
     noise = dict.fromkeys(KINDS, 0)
@@ -97,7 +99,6 @@ def clean_plainly(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
         for read, pair in enumerate(read_pairs(part_path(raw, "train")), start=1):
             origin = origins[read - 1]
             name = name_of(origin)
-            read_of[name] += 1
             outcomes = clean_pair(pair, config, filters)
             for sentence, (candidate, cleaned, reason) in enumerate(outcomes):
                 score = next(next_score) if scores and reason is None else 0.0
@@ -168,8 +169,17 @@ def read_origins(path: Path) -> list[str | None]:
     return table["origin"].to_pylist() if is_told else [None] * len(table)
 
 
-def name_of(origin: str | None) -> str:
-    return "" if origin is None else origin.split("/")[0]
+def name_origins(origins: list[str | None]) -> dict[str, int]:
+    """How many pairs each has, most first; those after the twentieth together."""
+    counts = Counter((origin or "").split("/")[0] for origin in origins)
+    ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    rest = sum(count for _, count in ranked[20:])
+    return dict(ranked[:20]) | ({"(others)": rest} if rest else {})
+
+
+def find_name(names: dict[str, int], origin: str | None) -> str:
+    name = (origin or "").split("/")[0]
+    return name if name in names else "(others)"
 
 
 def quantiles(scores: list[float]) -> dict[str, float]:

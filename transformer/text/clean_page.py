@@ -45,7 +45,7 @@ def write_page(path: Path, report: CleanReport, rejects: Path) -> None:
         *([_origins(report)] if report.origins else []),
         *([_scores(report)] if report.score_quantiles else []),
         "<h2>Rejected pairs</h2>",
-        "<p>As they came; drawn at random by <code>clean.seed</code>.</p>",
+        "<p>Examples as they came, drawn at random by <code>clean.seed</code>.</p>",
         *(_samples(name, samples) for name, count in report.rejected.items() if count),
     ]
     text = (
@@ -107,9 +107,8 @@ def _samples(reason: str, samples: Sequence[dict[str, Any]]) -> str:
     for one in sorted(found, key=lambda one: (one.get("origin", ""), one["line"])):
         cells = (f'<td dir="auto">{escape(str(one[name]))}</td>' for name in names)
         rows.append(f"<tr>{''.join(cells)}</tr>")
-    count = f"{len(found)} examples" if found else "no examples"
     return (
-        f"<details{' open' if found else ''}><summary><b>{reason}</b>, {count}</summary>\n"
+        f"<details open><summary><b>{reason}</b>: {len(found)}</summary>\n"
         f"{_table(names, rows)}</details>"
     )
 

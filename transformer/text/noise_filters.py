@@ -13,9 +13,11 @@ REPETITION = "repetition"
 DIFFERENT_DIGITS = "different_digits"
 DIFFERENT_PLACEHOLDERS = "different_placeholders"
 
-# Of what repeats, in characters; shorter repetitions ("!!!", "haha") are writing.
+# Of what repeats, in characters; shorter repetitions, such as "......", are writing.
 _SHORTEST_UNIT, _LONGEST_UNIT = 3, 100
 _DIGIT = re.compile(r"\d")
+# printf's, which one side may do without.
+_ARGUMENT_NUMBER = re.compile(r"%\d+\$")
 # What begins every placeholder that `_variable` knows.
 _SIGNS = re.compile(r"[%{<]")
 # The name of a tag, not its attributes; of braces what stands before the first comma, since ICU's
@@ -75,7 +77,8 @@ class DifferentDigits:
     """Drops a pair whose sides share less than `limit` of their digits, zeros aside.
 
     The share is Dice's: twice the digits in common over all of both sides. Their order is no
-    matter, nor how thousands are parted, nor the script. Pairs without digits are kept.
+    matter, nor how thousands are parted, nor the script, nor the numbers of printf's arguments.
+    Pairs without digits are kept.
     """
 
     def __init__(self, limit: float) -> None:
@@ -107,7 +110,7 @@ def letter_share(text: str) -> float:
 
 
 def _count_digits(text: str) -> Counter[int]:
-    counts = Counter(map(unicodedata.digit, _DIGIT.findall(text)))
+    counts = Counter(map(unicodedata.digit, _DIGIT.findall(_ARGUMENT_NUMBER.sub("%", text))))
     del counts[0]
     return counts
 
