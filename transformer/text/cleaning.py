@@ -156,7 +156,7 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
     origins = count_origins(part_path(raw, "train"))
     rejects = Rejects(origins.number)
     noise = np.zeros(1 << len(KINDS), dtype=np.int64)  # rows by the kinds that changed them
-    kept = np.zeros(origins.number, dtype=np.int64)
+    kept = np.zeros(origins.number, dtype=np.int64)  # rows by the number of their origin
     scores: list[NDArray[np.float32]] = []
     columns = [*SCHEMA.names, *[ORIGIN] * origins.are_told, *["score"] * (config.score is not None)]
     schema = pa.schema([_KEPT.field(name) for name in columns])
@@ -183,7 +183,7 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
                 kept += np.bincount(table["origin_number"].to_numpy(), minlength=len(kept))
                 writer.write_table(table.select(columns))
         counts = rejects.counts
-        if not writer.num_pairs:
+        if not kept.sum():
             told = ", ".join(f"{reason} {count}" for reason, count in counts.items() if count)
             raise ValueError(
                 f"cleaning left none of {read} training pairs (reasons: {told}); "
@@ -194,8 +194,8 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
     kinds = np.arange(len(noise))
     return CleanReport(
         read=read,
-        candidates=writer.num_pairs + sum(counts.values()),
-        kept=writer.num_pairs,
+        candidates=int(kept.sum()) + sum(counts.values()),
+        kept=int(kept.sum()),
         rejected=counts,
         limits=list_limits(config),
         origins={
