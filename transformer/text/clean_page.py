@@ -16,7 +16,8 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
 th, td { text-align: left; vertical-align: top; padding: .25rem .6rem;
   border-bottom: 1px solid #8884; overflow-wrap: anywhere; }
-th { font-weight: 600; white-space: nowrap; }
+th { font-weight: 600; overflow-wrap: normal; }
+.wide td, td:first-child { white-space: nowrap; }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .bar { width: 40%; min-width: 8rem; }
 .bar div { background: var(--bar); height: 1rem; min-width: 1px; }
@@ -114,7 +115,7 @@ def _samples(reason: str, samples: Sequence[dict[str, Any]]) -> str:
 
 
 def _table(header: Iterable[str], rows: Iterable[str]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    head = "".join(f"<th>{escape(name).replace('_', '_<wbr>')}</th>" for name in header)
     return f"<table>\n<tr>{head}</tr>\n" + "\n".join(rows) + "\n</table>"
 
 
