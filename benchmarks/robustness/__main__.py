@@ -204,6 +204,7 @@ def _read_results(path: Path | None, seed: int) -> list[Case]:
 
 def _note_results(path: Path | None, cases: Iterable[Case]) -> None:
     if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(one) + "\n" for one in cases)
 

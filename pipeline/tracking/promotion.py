@@ -23,6 +23,7 @@ from pipeline.tracking.registry import (
     translator_hash,
 )
 from transformer.evaluation.scores import ScoreDifference, compare_bleu, score_bleu
+from transformer.urls import hide_secrets
 
 CHAMPION = "champion"
 
@@ -173,7 +174,8 @@ def champion_digest() -> str | None:
     try:
         version = find_champion(open_client()[0])
     except Exception as error:  # MLflow, its database and the network raise anything
-        print(f"MLflow can't be reached, so no champion is marked: {error}", file=sys.stderr)
+        told = hide_secrets(str(error))
+        print(f"MLflow can't be reached, so no champion is marked: {told}", file=sys.stderr)
         return None
     return None if version is None else version.tags.get(DVC_DIGEST)
 
