@@ -123,7 +123,8 @@ def fetch_champion(folder: Path) -> Path:
         with global_tracking_uri(prepare_database()[0]):
             return Path(download_artifacts(artifact_uri=uri, dst_path=str(folder)))
     except Exception as error:  # MLflow, its database and the network raise anything
-        raise ValueError(f"the registry's champion can't be served: {error}") from error
+        told = hide_secrets(str(error))  # the service answers a reload with it
+        raise ValueError(f"the registry's champion can't be served: {told}") from error
 
 
 def make_champion(client: Any, comparison: ChampionComparison) -> None:

@@ -237,10 +237,13 @@ def test_the_champion_is_fetched_to_be_served(register, project, tmp_path):
         assert Translator(fetched, "cpu").translate(["un chat"])[0][0].text == "UN CHAT"
 
 
-def test_a_tracker_that_is_lost_marks_no_champion_and_shows_no_password(monkeypatch, capsys):
+def test_a_tracker_that_is_lost_is_told_without_its_password(monkeypatch, capsys, tmp_path):
+    from pipeline.tracking.promotion import fetch_champion
+
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "foo://me:hunter2@host")
     assert champion_digest() is None
-    printed = capsys.readouterr().err
-    assert "no champion is marked" in printed
-    assert "foo://***@host" in printed
-    assert "hunter2" not in printed
+    told = [capsys.readouterr().err]
+    with pytest.raises(ValueError, match="can't be served") as caught:
+        fetch_champion(tmp_path)
+    told.append(str(caught.value))
+    assert all("foo://***@host" in text and "hunter2" not in text for text in told)
