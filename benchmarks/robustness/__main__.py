@@ -29,16 +29,18 @@ from transformer.files import atomic_write
 
 
 class Class(NamedTuple):
-    """A class of bad input."""
+    """A class of bad input.
 
-    attempt: Callable[..., Result | Iterator[Result]]
+    `attempt` makes one case; or `make_all` makes so many, by a seed.
+    """
+
+    attempt: Callable[[Random, Project, Path], Result] | None
     # Its cases in 1,000 of a whole run.
     share: int
     # The stages of the small project that have to have run.
     stages: tuple[str, ...] = ()
     prepare: Callable[[Project], object] = lambda _: None
-    # Whether one attempt makes all cases: `attempt(num_cases, seed, project, folder)`.
-    is_whole: bool = False
+    make_all: Callable[[int, int, Project, Path], Iterator[Result]] | None = None
 
 
 class Case(NamedTuple):
@@ -73,7 +75,7 @@ CLASSES = {
     "translators": Class(artifacts.translator, 50, STAGES),
     "hostile text": Class(text.python, 80, STAGES),
     "standard input": Class(text.command, 20, STAGES),
-    "HTTP requests": Class(service.requests, 120, STAGES, is_whole=True),
+    "HTTP requests": Class(None, 120, STAGES, make_all=service.requests),
     "disk and streams": Class(faults.disk, 20, STAGES[:7]),
     "kill -9 and again": Class(faults.kill, 7, STAGES, faults.measure_stages),
     "two at once": Class(faults.two, 4, STAGES, faults.measure_stages),
@@ -167,8 +169,10 @@ def _spread(names: Iterable[str], num_cases: int) -> list[tuple[str, int, int]]:
     todo = []
     for name, share in shares.items():
         many = max(1, round(num_cases * share / sum(shares.values())))
-        is_whole = CLASSES[name].is_whole
-        todo += [(name, 0, many)] if is_whole else [(name, number, 1) for number in range(many)]
+        if CLASSES[name].make_all:
+            todo.append((name, 0, many))
+        else:
+            todo += [(name, number, 1) for number in range(many)]
     Random(0).shuffle(todo)
     return todo
 
@@ -177,12 +181,13 @@ def _attempt(
     seed: int, project: Project, temporary: Path, case: tuple[str, int, int]
 ) -> tuple[str, list[tuple[int, Result]]]:
     name, number, many = case
-    chosen = CLASSES[name]
+    attempt, make_all = CLASSES[name].attempt, CLASSES[name].make_all
     folder = Path(tempfile.mkdtemp(dir=temporary))
     try:
-        if chosen.is_whole:
-            return name, list(enumerate(chosen.attempt(many, seed, project, folder)))
-        return name, [(number, chosen.attempt(Random(f"{seed} {name} {number}"), project, folder))]
+        if make_all is not None:
+            return name, list(enumerate(make_all(many, seed, project, folder)))
+        assert attempt is not None
+        return name, [(number, attempt(Random(f"{seed} {name} {number}"), project, folder))]
     except Exception:  # of the harness; the other cases go on
         return name, [(number, Result("not tried", "crashes", traceback.format_exc()))]
     finally:
@@ -194,8 +199,8 @@ def _read_results(path: Path | None, seed: int) -> list[Case]:
         return []
     cases = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        *fields, result = json.loads(line)
-        one = Case(*fields, Result(*result))
+        name, case, its_seed, commit, result = json.loads(line)
+        one = Case(name, case, its_seed, commit, Result(*result))
         if one.seed != seed:
             raise ValueError(f"{path}, line {number}: of seed {one.seed}; take another file")
         cases.append(one)
