@@ -98,6 +98,17 @@ def test_an_answer_has_its_column():
     assert found == columns
 
 
+def test_a_recorded_request_without_an_answer_hangs():
+    from benchmarks.serving.fuzz import read_entry
+
+    request = {"method": "POST", "url": "http://x/translate", "postData": {"text": "{}"}}
+    busy = {"status": 503, "headers": [{"name": "Retry-After", "value": "1"}]}
+    what = "POST http://x/translate {}"
+    assert read_entry({"request": request, "response": busy}) == (what, 503, True)
+    none = {"status": 0, "headers": []}
+    assert read_entry({"request": request, "response": none}) == (what, None, False)
+
+
 def test_a_hundred_bad_inputs_break_nothing_and_a_run_that_was_cut_off_goes_on(tmp_path):
     results = tmp_path / "results.jsonl"
     classes = "params as values,params as text,raw text"
