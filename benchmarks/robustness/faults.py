@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from benchmarks.robustness.cases import GOOD, Result, judge
+from benchmarks.robustness.cases import GOOD, OUTCOMES, Result, judge
 from benchmarks.robustness.child import Ended, Process, pipeline_command
 from benchmarks.robustness.mutations import damage_bytes
 from benchmarks.robustness.project import READS, STAGES, Project, hash_outputs
@@ -73,18 +73,24 @@ def kill(random: Random, project: Project, folder: Path) -> Result:
 
 
 def two(random: Random, project: Project, folder: Path) -> Result:
-    """A stage twice at the same time, in the same folder."""
+    """A stage, and at the same time in the same folder itself or one that reads what it writes."""
     stage = random.choice(_CHEAP)
-    project.copy(folder, *READS[stage])
+    written = {path.as_posix() for path in output_paths(stage)}
+    readers = [other for other in _CHEAP if written.intersection(READS[other])]
+    other = random.choice([stage, *readers])
+    project.copy(folder, *{*READS[stage], *READS[other]})
     first = Process(pipeline_command([stage]), folder)
     time.sleep(random.choice([0, random.uniform(0, _seconds(project, stage))]))
-    second = Process(pipeline_command([stage]), folder)
-    both = [first.wait(), second.wait()]
-    for ended in both:
-        if ended.outcome not in GOOD:
-            return judge(f"{stage}, twice at once", ended)
-    worse = max(both, key=lambda ended: ended.outcome == "clear errors")
-    return _again(f"{stage}, twice at once", worse, project, stage, folder)
+    second = Process(pipeline_command([other]), folder)
+    both = [(stage, first.wait()), (other, second.wait())]
+    what = f"{stage} beside {other}"
+    results = [
+        _again(f"{what}: {name}", ended, project, name, folder)
+        if ended.outcome in GOOD
+        else judge(f"{what}: {name}", ended)
+        for name, ended in both
+    ]
+    return max(results, key=lambda result: OUTCOMES.index(result.outcome))
 
 
 def database(random: Random, project: Project, folder: Path) -> Result:

@@ -6,8 +6,9 @@ import socket
 import subprocess
 import time
 import urllib.request
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.harness.environment import Environment, UnavailableError, ensure_environment
 
@@ -103,8 +104,26 @@ def malice() -> list[bytes]:
     ]
 
 
-def send(host: str, port: int, content: bytes) -> int | None:
-    """The status of the answer; 0: the connection was closed without one; None: it hangs."""
+class Answer(NamedTuple):
+    """What came of one request."""
+
+    what: str
+    # 0: the connection was closed without one; None: none came in time.
+    status: int | None
+    # Whether it says when to try again.
+    has_retry: bool
+
+
+def send(host: str, port: int, content: bytes) -> Answer:
+    """Sends bytes as they are, and waits for the head of the answer."""
+    received = _exchange(host, port, content)
+    found = re.match(rb"HTTP/1\.1 (\d{3})", received or b"")
+    status = int(found[1]) if found else None if received is None else 0
+    has_retry = b"\r\nretry-after:" in (received or b"").lower()
+    return Answer(f"{len(content)} bytes: {content[:200]!r}", status, has_retry)
+
+
+def _exchange(host: str, port: int, content: bytes) -> bytes | None:
     with socket.create_connection((host, port), timeout=_PATIENCE_SECONDS) as client:
         try:
             client.sendall(content)
@@ -114,57 +133,75 @@ def send(host: str, port: int, content: bytes) -> int | None:
             pass  # it closes where it has heard enough
         received = b""
         try:
-            while b"\r\n" not in received and (chunk := client.recv(4096)):
+            while b"\r\n\r\n" not in received and (chunk := client.recv(4096)):
                 received += chunk
         except TimeoutError:
             return None
         except OSError:
-            return 0
-    found = re.match(rb"HTTP/1\.1 (\d{3})", received)
-    return int(found[1]) if found else 0
+            pass
+    return received
+
+
+def ask(url: str, num_requests: int, folder: Path, seed: int = SEED) -> tuple[list[Answer], str]:
+    """Sends what is made by hand, and about as many requests of the description as are wanted.
+
+    Returns:
+        The answers, and what schemathesis said at its end.
+    """
+    host, port = url.removeprefix("http://").split(":")
+    answers = [send(host, int(port), content) for content in malice()]
+    described, said = _from_description(url, num_requests, folder, seed)
+    return answers + described, said
 
 
 def fuzz(url: str, num_requests: int, folder: Path) -> dict[str, Any]:
     """Sends them.
 
     Returns:
-        `requests` that the service counted, `broken` (500s), `hangs`, `statuses`, and what
-        schemathesis said at its end.
+        `requests` that were sent, `broken` (500s), `hangs`, `statuses`, and what schemathesis said
+        at its end.
     """
-    host, port = url.removeprefix("http://").split(":")
     begin = time.monotonic()
-    answers = [send(host, int(port), content) for content in malice()]
-    said = _from_description(url, num_requests, folder)
-    with urllib.request.urlopen(f"{url}/metrics", timeout=_PATIENCE_SECONDS) as reply:
-        counted = re.findall(
-            r'^translator_requests_total{.*status="(\d+)".*} (\S+)$', reply.read().decode(), re.M
-        )
-    statuses: dict[str, int] = {}
-    for status, count in counted:
-        statuses[status] = statuses.get(status, 0) + int(float(count))
+    answers, said = ask(url, num_requests, folder)
+    statuses = Counter(answer.status for answer in answers)
     return {
-        "requests": sum(statuses.values()),
-        "by hand": len(answers),
-        "broken": statuses.get("500", 0) + answers.count(500),
-        "hangs": answers.count(None) + len(re.findall(r"(?i)read timed? ?out", said)),
-        "statuses": statuses,
+        "requests": len(answers),
+        "by hand": len(malice()),
+        "broken": statuses[500],
+        "hangs": statuses[None],
+        "statuses": {str(status): count for status, count in statuses.items()},
         "seconds": round(time.monotonic() - begin, 1),
         "schemathesis": (re.findall(r"\d+ generated.*", said) or [said[-2000:]])[-1],
     }
 
 
-def _from_description(url: str, num_requests: int, folder: Path) -> str:
+def _from_description(
+    url: str, num_requests: int, folder: Path, seed: int
+) -> tuple[list[Answer], str]:
     try:
         python = ensure_environment(SCHEMATHESIS)
     except UnavailableError as error:
-        return f"not run: {error}"
+        return [], f"not run: {error}"
     with urllib.request.urlopen(f"{url}/openapi.json") as reply:
         paths = json.load(reply)["paths"].values()
     # The others are soon exhausted.
     given = [one for methods in paths for one in methods.values() if _INPUT & one.keys()]
     each = -(-num_requests // len(given))
     command = [str(python.with_name("schemathesis")), "run", f"{url}/openapi.json"]
-    command += ["--checks", "not_a_server_error", "--seed", str(SEED), "--no-color"]
+    command += ["--checks", "not_a_server_error", "--seed", str(seed), "--no-color"]
     command += ["--max-examples", str(each), "--phases", "examples,coverage,fuzzing"]
     command += ["--request-timeout", str(_PATIENCE_SECONDS), "--continue-on-failure"]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder).stdout
+    command += ["--report", "har", "--report-har-path", "requests.har"]
+    said = subprocess.run(command, capture_output=True, text=True, cwd=folder).stdout
+    entries = json.loads((folder / "requests.har").read_text())["log"]["entries"]
+    return [read_entry(entry) for entry in entries], said
+
+
+def read_entry(entry: dict[str, Any]) -> Answer:
+    """What came of a request in a HAR file."""
+    request, response = entry["request"], entry["response"]
+    body = (request.get("postData") or {}).get("text", "")
+    names = {header["name"].lower() for header in response["headers"]}
+    what = f"{request['method']} {request['url']} {body}"[:300]
+    # What schemathesis sends are whole requests: without an answer, status 0 there, they hang.
+    return Answer(what, response["status"] or None, "retry-after" in names)

@@ -23,6 +23,7 @@ from pipeline.tracking.registry import (
     translator_hash,
 )
 from transformer.evaluation.scores import ScoreDifference, compare_bleu, score_bleu
+from transformer.urls import hide_secrets
 
 CHAMPION = "champion"
 
@@ -122,7 +123,8 @@ def fetch_champion(folder: Path) -> Path:
         with global_tracking_uri(prepare_database()[0]):
             return Path(download_artifacts(artifact_uri=uri, dst_path=str(folder)))
     except Exception as error:  # MLflow, its database and the network raise anything
-        raise ValueError(f"the registry's champion can't be served: {error}") from error
+        told = hide_secrets(str(error))  # the service answers a reload with it
+        raise ValueError(f"the registry's champion can't be served: {told}") from error
 
 
 def make_champion(client: Any, comparison: ChampionComparison) -> None:
@@ -173,7 +175,8 @@ def champion_digest() -> str | None:
     try:
         version = find_champion(open_client()[0])
     except Exception as error:  # MLflow, its database and the network raise anything
-        print(f"MLflow can't be reached, so no champion is marked: {error}", file=sys.stderr)
+        told = hide_secrets(str(error))
+        print(f"MLflow can't be reached, so no champion is marked: {told}", file=sys.stderr)
         return None
     return None if version is None else version.tags.get(DVC_DIGEST)
 

@@ -11,7 +11,7 @@ from pipeline.tracking.digests import dvc_digest
 from pipeline.tracking.run_names import model_params, name_run
 from pipeline.tracking.tables import log_table
 from pipeline.tracking.tracker import DatasetInput, Tracker
-from transformer.files import read_json
+from transformer.files import read_json, read_sealed
 from transformer.text.manifest import Manifest, read_manifest
 
 TRAIN_CURVE, VALID_CURVE = REPORTS / "train_curve.csv", REPORTS / "valid_curve.csv"
@@ -80,11 +80,17 @@ def describe_outcome(tracker: Tracker) -> None:
 
 
 def _describe_pretraining(tracker: Tracker) -> None:
-    manifest = read_json(_PRETRAINING)
-    tracker.tags({"pretraining": manifest["kind"]})
+    manifest = read_sealed(_PRETRAINING, "pretrain")
+    try:
+        # An imported model has no summary.
+        kind, figures = str(manifest["kind"]), numbers(manifest.get("summary", {}), "pretrain")
+    except (KeyError, AttributeError, OverflowError) as error:
+        raise ValueError(
+            f"{_PRETRAINING} is damaged ({error!r}); run the stage `pretrain` again"
+        ) from error
+    tracker.tags({"pretraining": kind})
     tracker.files("pretraining", [_PRETRAINING])
-    if "summary" in manifest:  # an imported model has none
-        tracker.metrics(numbers(manifest["summary"], "pretrain"))
+    tracker.metrics(figures)
 
 
 def _complete_curve(tracker: Tracker, path: Path, metric: str) -> None:

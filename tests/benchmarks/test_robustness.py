@@ -77,11 +77,51 @@ def test_outputs_that_differ_without_a_warning_are_a_silent_change():
     assert judge("", quiet, same, {}).outcome == "silent changes"
 
 
-def test_a_hundred_bad_inputs_break_nothing(tmp_path):
+def test_an_answer_has_its_column():
+    from benchmarks.robustness.service import judge_answer
+    from benchmarks.serving.fuzz import Answer
+
+    columns = {
+        (200, False): "accepted",
+        (413, False): "clear errors",
+        (0, False): "clear errors",
+        (503, True): "clear errors",
+        (503, False): "crashes",
+        (500, True): "crashes",
+        (None, False): "hangs",
+    }
+    found = {
+        answer: judge_answer(Answer("GET /", status, has_retry)).outcome
+        for answer in columns
+        for status, has_retry in [answer]
+    }
+    assert found == columns
+
+
+def test_a_recorded_request_without_an_answer_hangs():
+    from benchmarks.serving.fuzz import read_entry
+
+    request = {"method": "POST", "url": "http://x/translate", "postData": {"text": "{}"}}
+    busy = {"status": 503, "headers": [{"name": "Retry-After", "value": "1"}]}
+    what = "POST http://x/translate {}"
+    assert read_entry({"request": request, "response": busy}) == (what, 503, True)
+    none = {"status": 0, "headers": []}
+    assert read_entry({"request": request, "response": none}) == (what, None, False)
+
+
+def test_a_hundred_bad_inputs_break_nothing_and_a_run_that_was_cut_off_goes_on(tmp_path):
+    results = tmp_path / "results.jsonl"
     classes = "params as values,params as text,raw text"
     command = [sys.executable, "-m", "benchmarks.robustness", "--classes", classes]
     command += ["--cases", "120", "--jobs", "2", "--output", str(tmp_path / "page.md")]
+    command += ["--project", str(tmp_path / "project"), "--results", str(results)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-5000:]
     page = (tmp_path / "page.md").read_text()
     assert "| all | 120 |" in page, page
+    lines = results.read_text().splitlines(keepends=True)
+    results.write_text("".join(lines[:119]))
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert "1 cases, 119 done before" in done.stderr
+    assert sorted(results.read_text().splitlines(keepends=True)) == sorted(lines)
+    assert (tmp_path / "page.md").read_text() == page

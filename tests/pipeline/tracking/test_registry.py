@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.tracking.promotion import compare_with_champion, make_champion
+from pipeline.tracking.promotion import champion_digest, compare_with_champion, make_champion
 from pipeline.tracking.registry import register_translator, translator_hash
 from pipeline.tracking.runs import begin_run
 from tests.pipeline.tracking.conftest import SOURCES
@@ -261,3 +261,15 @@ def test_the_champion_is_fetched_to_be_served(register, project, tmp_path):
         fetched = fetch_champion(tmp_path / str(version))
         assert translator_hash(fetched) == hashes[version - 1]
         assert Translator(fetched, "cpu").translate(["un chat"])[0][0].text == "UN CHAT"
+
+
+def test_a_tracker_that_is_lost_is_told_without_its_password(monkeypatch, capsys, tmp_path):
+    from pipeline.tracking.promotion import fetch_champion
+
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "foo://me:hunter2@host")
+    assert champion_digest() is None
+    told = [capsys.readouterr().err]
+    with pytest.raises(ValueError, match="can't be served") as caught:
+        fetch_champion(tmp_path)
+    told.append(str(caught.value))
+    assert all("foo://***@host" in text and "hunter2" not in text for text in told)

@@ -1,6 +1,5 @@
 """What a training tells MLflow while it runs, and when it ends."""
 
-import json
 import math
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 
 from pipeline.recipes import make_params
 from pipeline.tracking.training import TrackingReporter, track_training
+from transformer.files import write_sealed
 from transformer.monitoring.throughput import Speed
 from transformer.training.interruption import TrainingStopped
 from transformer.training.reporting import TrainRow, ValidRow
@@ -83,7 +83,7 @@ def test_pretraining_is_told_where_training_begins_with_it(project, make_pretrai
     Path("params.yaml").write_text(make_params("phrasebook", changes))
     manifest = {"kind": "masked", "summary": {"steps": 7, "valid_perplexity": 9.5}}
     Path("models/pretrained").mkdir(parents=True)
-    Path("models/pretrained/manifest.json").write_text(json.dumps(manifest))
+    write_sealed(Path("models/pretrained/manifest.json"), manifest)
     with track_training() as reporter:
         train(reporter, 10)
     (run,) = project.runs()
@@ -94,6 +94,22 @@ def test_pretraining_is_told_where_training_begins_with_it(project, make_pretrai
         "pretraining" in project.artifacts(run.info.run_id),
     )
     assert told == (("masked", "2", 9.5, True) if start == "pretrained" else (None,) * 3 + (False,))
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [{}, {"kind": "masked", "summary": 7}, {"kind": "masked", "summary": {"a": 10**400}}],
+)
+def test_a_forged_manifest_of_pretraining_is_told(project, make_pretrain, manifest):
+    changes = [make_pretrain(seed=2), "train.initialize_from=pretrained"]
+    Path("params.yaml").write_text(make_params("phrasebook", changes))
+    Path("models/pretrained").mkdir(parents=True)
+    write_sealed(Path("models/pretrained/manifest.json"), manifest)
+    with (
+        pytest.raises(ValueError, match=r"manifest\.json is damaged .* `pretrain` again"),
+        track_training() as reporter,
+    ):
+        train(reporter, 10)
 
 
 def refuse() -> None:

@@ -59,11 +59,12 @@ def test_a_limit_comes_back_within_a_minute():
         (f"anna {'0' * 64} 0", r"line 1: must be a name"),
         (f"anna {'0' * 64}\nanna {'1' * 64}", "line 2: the name or the key stands there twice"),
         (f"anna {'0' * 64}\nbert {'0' * 64}", "line 2: the name or the key stands there twice"),
+        ("\xff", "keys: not UTF-8: .*; is it a file of keys"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path, line, match):
     file = tmp_path / "keys"
-    file.write_text(line)
+    file.write_text(line, encoding="latin-1")
     with pytest.raises(ValueError, match=match):
         Keys(file)
 

@@ -58,14 +58,18 @@ class Keys:
     """The keys of a file; without one anybody may ask.
 
     Raises:
-        ValueError: a line of the file is wrong; it is named.
+        ValueError: a line of the file is wrong; it is named. Or the file is not UTF-8.
     """
 
     def __init__(self, file: Path | None = None) -> None:
         self._anybody = None if file else Caller("")
         self._callers: dict[str, Caller] = {}
         self.names: set[str] = set()
-        for number, line in enumerate(file.read_text("utf-8").splitlines() if file else [], 1):
+        try:
+            lines = file.read_text("utf-8").splitlines() if file else []
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{file}: not UTF-8: {error}; is it a file of keys?") from error
+        for number, line in enumerate(lines, 1):
             if not line.strip() or line.startswith("#"):
                 continue
             found = _LINE.fullmatch(line.strip())
