@@ -49,7 +49,8 @@ def check_corpus(corpus: CorpusConfig, vocab: VocabConfig, train: TrainConfig) -
         ValueError: it is not there, or can't be read.
     """
     with open_source(corpus) as source:
-        pairs = list(islice(source.parts["train"](), MAX_PAIRS + 1))
+        rows = islice(source.parts["train"](), MAX_PAIRS + 1)
+        pairs = [(row[0], row[1]) for row in rows]
         given = [part for part in PARTS if part in source.parts]
     if len(pairs) > MAX_PAIRS:
         return CorpusCheck([f"{corpus.path}: more than {MAX_PAIRS} training pairs"], [])

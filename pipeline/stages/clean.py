@@ -20,6 +20,8 @@ def clean() -> None:
     typer.echo(f"train: {report.kept} pairs kept of {report.candidates}")
     for reason, count in report.rejected.items():
         typer.echo(f"  {reason}: {count}")
+    for part, count in report.weighted.items():
+        typer.echo(f"  {part}, by its weight: {count}")
     if report.augmented:
         typer.echo(f"  sources with noise: {report.augmented}")
         for kind, count in report.noise.items():

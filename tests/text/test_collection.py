@@ -32,7 +32,7 @@ def text_corpus(folder: Path, **changes: Any) -> TextCorpus:
     files = {
         part: TextFiles(source=f"{part}.fr", target=f"{part}.en") for part in ("train", "test")
     }
-    split = SplitConfig(valid_pairs=3, test_pairs=99, seed=1)
+    split = SplitConfig(valid_pairs=3, test_pairs=99, seed=1, origin_pattern=None)
     values = COMMON | files | {"kind": "text", "path": str(folder), "valid": None, "split": split}
     return TextCorpus(**values | changes)
 
@@ -94,7 +94,8 @@ def test_a_table_is_split_into_all_three(tmp_path: Path) -> None:
         member=None,
         source_column=2,
         target_column=1,
-        split=SplitConfig(valid_pairs=3, test_pairs=4, seed=1),
+        origin_column=None,
+        split=SplitConfig(valid_pairs=3, test_pairs=4, seed=1, origin_pattern=None),
     )
     assert collect(config, tmp_path / "raw").counts == {"train": 13, "valid": 3, "test": 4}
 
@@ -113,7 +114,8 @@ def test_a_very_large_table_is_split_by_hashes(
         member=None,
         source_column=2,
         target_column=1,
-        split=SplitConfig(valid_pairs=3, test_pairs=4, seed=1),
+        origin_column=None,
+        split=SplitConfig(valid_pairs=3, test_pairs=4, seed=1, origin_pattern=None),
     )
     manifest = collect(config, tmp_path / "raw")
     assert manifest.counts == {"train": 26, "valid": 3, "test": 4}

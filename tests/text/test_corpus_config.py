@@ -15,7 +15,7 @@ COMMON = {
     "license": "CC0",
     "path": "data",
 }
-SPLIT = {"valid_pairs": 1, "test_pairs": 1, "seed": 0}
+SPLIT = {"valid_pairs": 1, "test_pairs": 1, "seed": 0, "origin_pattern": None}
 FILES = {"source": "a.fr", "target": "a.en"}
 VALID: dict[str, dict[str, Any]] = {
     "phrasebook": COMMON | {"kind": "phrasebook", "num_pairs": 10, "seed": 0},
@@ -28,6 +28,7 @@ VALID: dict[str, dict[str, Any]] = {
         "member": None,
         "source_column": 2,
         "target_column": 1,
+        "origin_column": None,
         "split": SPLIT,
     },
     "hub": COMMON

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -41,6 +41,7 @@ from transformer.text.normalize import normalize
 from transformer.text.rejects import Places, Rejects
 from transformer.text.sentences import split_sentences
 from transformer.text.shards import Shard, cut_shards, read_shard
+from transformer.text.weights import Weights
 
 REJECTS = "rejects.jsonl"
 
@@ -74,10 +75,15 @@ class CleanReport:
     # Pairs of the parts that nothing is ever dropped from.
     valid: int
     test: int
+    # By part of a corpus of several: what its weight makes of the pairs kept.
+    weighted: Mapping[str, int] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
         """Writes all counts, for metrics."""
-        write_json(path, asdict(self))
+        values = asdict(self)
+        if not self.weighted:
+            del values["weighted"]
+        write_json(path, values)
 
     def write_reasons(self, path: Path) -> None:
         """Writes a table with the columns `reason` and `count`, for plots."""
@@ -110,6 +116,8 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
     read = sum(len(shard.lines) for shard in shards)
     rejects = Rejects()
     noise = np.zeros(1 << len(KINDS), dtype=np.int64)  # rows by the kinds that changed them
+    weights = Weights(raw, config.seed)
+    kept = 0
     with atomic_folder(folder) as temporary:
         held_out = {
             part: write_pairs(
@@ -128,7 +136,8 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
         with PairWriter(part_path(temporary, "train")) as writer:
             for table in tables:
                 noise += np.bincount(table["noise"].to_numpy(), minlength=len(noise))
-                writer.write_table(table.select(SCHEMA.names))
+                kept += table.num_rows
+                writer.write_table(weights.repeat(table).select(SCHEMA.names))
         counts = rejects.counts
         if not writer.num_pairs:
             told = ", ".join(f"{reason} {count}" for reason, count in counts.items() if count)
@@ -141,13 +150,14 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
     kinds = np.arange(len(noise))
     return CleanReport(
         read=read,
-        candidates=writer.num_pairs + sum(counts.values()),
-        kept=writer.num_pairs,
+        candidates=kept + sum(counts.values()),
+        kept=kept,
         rejected=counts,
         augmented=int(noise[1:].sum()),
         noise={kind: int(noise[kinds >> bit & 1 == 1].sum()) for bit, kind in enumerate(KINDS)},
         valid=held_out["valid"],
         test=held_out["test"],
+        weighted=weights.counts,
     )
 
 

@@ -34,7 +34,8 @@ def corpus(path: Path | str, **changes: Any) -> TabularCorpus:
         "member": None,
         "source_column": 2,
         "target_column": 1,
-        "split": SplitConfig(valid_pairs=1, test_pairs=1, seed=0),
+        "origin_column": None,
+        "split": SplitConfig(valid_pairs=1, test_pairs=1, seed=0, origin_pattern=None),
     }
     return TabularCorpus(**values | changes)
 
