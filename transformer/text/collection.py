@@ -3,7 +3,7 @@
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -181,7 +181,7 @@ def _write(source: Source, split: SplitConfig | None, writers: dict[str, Any]) -
         return 0
     assert split is not None, "the config refuses missing parts without a split"
     sizes = [split.valid_pairs if part == "valid" else split.test_pairs for part in missing]
-    assigned = _assign(source, split, sizes, missing)
+    assigned = assign_rows(read, source.has_origins, split, sizes, missing)
     destinations = [writers["train"], *(writers[part] for part in missing)]
     assert TRAIN == 0
     num_left_out = 0
@@ -193,25 +193,45 @@ def _write(source: Source, split: SplitConfig | None, writers: dict[str, Any]) -
     return num_left_out
 
 
-def _assign(
-    source: Source, split: SplitConfig, sizes: list[int], missing: list[str]
+def assign_rows(
+    read: Callable[[], Iterable[Row]],
+    has_origins: bool,
+    split: SplitConfig,
+    sizes: Sequence[int],
+    names: Sequence[str],
 ) -> Iterable[int]:
+    """Says which part each row belongs to, as the config has it.
+
+    Args:
+        read: reads the corpus anew.
+        has_origins: whether rows have an origin.
+        split: the section `corpus.split`.
+        sizes: how many pairs each new part has.
+        names: of the new parts, for messages.
+
+    Returns:
+        For each row 0 for training, i + 1 for the part of `sizes[i]`, or `LEFT_OUT`.
+
+    Raises:
+        ValueError: it can't be split so.
+    """
+
     def pairs() -> Iterator[Pair]:
-        return ((row[0], row[1]) for row in source.parts["train"]())
+        return ((row[0], row[1]) for row in read())
 
     if split.origin_pattern is None:
         try:
-            parts = assign_parts(pairs(), sizes, split.seed, missing)
+            parts = assign_parts(pairs(), sizes, split.seed, names)
         except TooManyPairsError:
-            return draw_parts(pairs, sizes, split.seed, missing)
+            return draw_parts(pairs, sizes, split.seed, names)
         return map(int, parts)
-    if not source.has_origins:
+    if not has_origins:
         raise ValueError(
             f"corpus.split.origin_pattern = {split.origin_pattern!r}, but nothing tells where the "
             "pairs come from; set corpus.origin_column, or origin_pattern to null"
         )
-    families = _number_families(source.parts["train"](), split.origin_pattern)
-    return map(int, assign_by_origin(pairs(), families, sizes, split.seed, missing))
+    families = _number_families(read(), split.origin_pattern)
+    return map(int, assign_by_origin(pairs(), families, sizes, split.seed, names))
 
 
 def _number_families(rows: Iterable[Row], pattern: str) -> NDArray[np.int64]:
