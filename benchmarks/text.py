@@ -18,6 +18,7 @@ from typing import Annotated
 import psutil
 import typer
 
+from benchmarks import text_peers
 from benchmarks.harness import options
 from benchmarks.harness.environment import project_environment
 from benchmarks.harness.machine import describe_run
@@ -71,6 +72,9 @@ def main(
     target_column: Annotated[int, typer.Option(min=1)] = 1,
     num_pairs: Annotated[str, typer.Option(help="Sizes of corpora.")] = "1000000,5000000",
     seed: Annotated[int, typer.Option(min=0, help="Of what is joined.")] = 1,
+    peers: Annotated[
+        bool, typer.Option(help="Also the filters of OpusFilter and datatrove beside ours.")
+    ] = False,
     folder: Annotated[
         Path | None, typer.Option(help="For the corpora, while they are measured.")
     ] = None,
@@ -82,6 +86,7 @@ def main(
         rows = read_columns(lines, str(sentences), source_column, target_column)
         pairs = [(row[0], row[1]) for row in rows]
     runs: list[Run] = []
+    beside: list[text_peers.PeerRun] = []
     for size in numbers(num_pairs, "--num-pairs"):
         with tempfile.TemporaryDirectory(prefix="text-", dir=folder) as temporary:
             project = Path(temporary)
@@ -91,6 +96,9 @@ def main(
             for stage in STAGES:
                 runs.append(measure(project, stage, size))
                 tell(f"{size} pairs: {stage} {runs[-1].seconds:.1f} s")
+            for one in _run_peers(project, size) if peers else ():
+                beside.append(one)
+                tell(f"{size} pairs, {one.task}: {one.engine} {one.seconds:.1f} s")
     page = write_page(
         "Text stages",
         "text",
@@ -98,12 +106,14 @@ def main(
             f"Each pair is 1 to {MAX_JOINED} of the {len(pairs)} pairs of `{sentences.name}`, "
             f"joined at random; the recipe is `{RECIPE}`.",
             _table(runs),
+            *([text_peers.table(beside)] if beside else []),
             describe_run(),
         ],
         judge_runs(runs),
     )
     typer.echo(page)
-    save_page(output, page, write_record({"recipe": RECIPE}, "runs", [asdict(r) for r in runs]))
+    values = {"recipe": RECIPE, "peers": [asdict(one) for one in beside]}
+    save_page(output, page, write_record(values, "runs", [asdict(run) for run in runs]))
 
 
 def write_corpus(folder: Path, pairs: Sequence[Pair], num_pairs: int, seed: int) -> None:
@@ -129,19 +139,31 @@ def measure(project: Path, stage: str, num_pairs: int) -> Run:
     Raises:
         ValueError: it failed.
     """
+    return _measure(_command(stage), project, stage, num_pairs)
+
+
+def _run_peers(project: Path, size: int) -> Iterator[text_peers.PeerRun]:
+    def measure(command: Sequence[str], folder: Path) -> Run:
+        return _measure(command, folder, Path(command[0]).name, size)
+
+    clean, recipe = _command("clean"), _command("recipe", RECIPE)
+    return text_peers.run_peers(project, size, clean, recipe, measure)
+
+
+def _measure(command: Sequence[str], folder: Path, what: str, num_pairs: int) -> Run:
     before = os.times()
     start = time.perf_counter()
-    process = _start(project, stage)
+    process = _start(folder, command)
     peak = 0
     while process.poll() is None:
         peak = max(peak, _memory(process.pid))
         time.sleep(_SAMPLE_SECONDS)
     seconds = time.perf_counter() - start
     after = os.times()
-    _check(process, stage)
+    _check(process, what)
     cpu = after.children_user + after.children_system
     cpu -= before.children_user + before.children_system
-    return Run(num_pairs, stage, seconds, cpu, peak)
+    return Run(num_pairs, what, seconds, cpu, peak)
 
 
 def _memory(pid: int) -> int:
@@ -157,15 +179,18 @@ def _memory(pid: int) -> int:
 
 
 def _run_command(project: Path, *arguments: str) -> None:
-    process = _start(project, *arguments)
+    process = _start(project, _command(*arguments))
     process.wait()
     _check(process, arguments[0])
 
 
-def _start(project: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "pipeline", *arguments]
+def _command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "pipeline", *arguments]
+
+
+def _start(folder: Path, command: Sequence[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        command, cwd=project, env=project_environment(), stdout=subprocess.DEVNULL
+        command, cwd=folder, env=project_environment(), stdout=subprocess.DEVNULL
     )
 
 

@@ -159,6 +159,7 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
     origins = count_origins(part_path(raw, "train"))
     rejects = Rejects(origins.number)
     noise = np.zeros(1 << len(KINDS), dtype=np.int64)  # rows by the kinds that changed them
+    # Rows by the number of their origin, before and after the weights.
     kept, weighted = np.zeros((2, origins.number), dtype=np.int64)
     weights = Weights(raw, config.seed) if origins.are_told else None
     scores: list[NDArray[np.float32]] = []

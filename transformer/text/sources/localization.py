@@ -172,7 +172,7 @@ def _texts(element: Any, languages: _Languages) -> dict[str, str]:
     )
     if not target:  # not every file says it
         target = languages.target if _base(source) == _base(languages.source) else languages.source
-    return {source: str(unit.source), target: str(unit.target)}
+    return {source: unit.source or "", target: unit.target or ""}
 
 
 def _choose(texts: Mapping[str, str], language: str) -> str | None:
