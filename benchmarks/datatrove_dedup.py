@@ -18,10 +18,9 @@ from datatrove.pipeline.readers import JsonlReader
 from datatrove.pipeline.writers import JsonlWriter
 
 
-def _text(document: Any) -> str:
-    # datatrove looks at the annotation.
+def _text(document: Any) -> bytes:
     text: str = document.text
-    return text
+    return text.encode()
 
 
 def main(folder: Path, tasks: int) -> None:

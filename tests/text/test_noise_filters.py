@@ -96,7 +96,10 @@ def test_repetition_is_what_trying_all_finds(text: str, limit: int) -> None:
     assert (Repetition(limit)((text, "")) is not None) == repeats(text, limit)
 
 
-@pytest.mark.parametrize("text", ["abc " * 20_000, "abcd" * 2 + "x" * 50_000, "a b" * 20_000])
+@pytest.mark.parametrize(
+    "text",
+    ["abc " * 20_000, "abcd" * 2 + "x" * 50_000, " ".join(f"abcdefg{n}" for n in range(20_000))],
+)
 def test_long_texts_are_judged_at_once(text: str) -> None:
     assert {"repetition"} >= reasons(text, text) - {"long_word"}
 

@@ -16,7 +16,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
 th, td { text-align: left; vertical-align: top; padding: .25rem .6rem;
   border-bottom: 1px solid #8884; overflow-wrap: anywhere; }
-th { font-weight: 600; }
+th { font-weight: 600; white-space: nowrap; }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .bar { width: 40%; min-width: 8rem; }
 .bar div { background: var(--bar); height: 1rem; min-width: 1px; }

@@ -6,6 +6,9 @@ from typing import Any
 from transformer.text.corpus import Pair
 
 OTHER_LANGUAGE = "other_language"
+# Of letters, in UTF-8, so that a sign of Chinese weighs more than a Latin letter: in less there is
+# too little to tell a language by.
+_MIN_BYTES = 20
 # More than there are.
 _ALL = 1000
 
@@ -13,7 +16,7 @@ _ALL = 1000
 class OtherLanguage:
     """Drops a pair with a side whose language, by the identifier, is less than `limit` likely.
 
-    A side without letters is of any language.
+    A side of fewer than 20 Latin letters, 10 Cyrillic ones or 7 Chinese signs is of any language.
 
     Args:
         languages: codes of the source's and the target's, such as fr or pt_BR, whose first part
@@ -40,7 +43,10 @@ class OtherLanguage:
     def __call__(self, pair: Pair) -> str | None:
         """Judges one pair."""
         for text, language in zip(pair, self._languages, strict=True):
-            if language not in _identify(text, self._limit) and any(map(str.isalpha, text)):
+            letters = "".join(filter(str.isalpha, text))
+            if len(letters.encode()) < _MIN_BYTES:
+                continue
+            if language not in _identify(text, self._limit):
                 return OTHER_LANGUAGE
         return None
 
