@@ -83,7 +83,8 @@ def main(
     """Run clean, vocab and tokenize on corpora of sentences joined at random."""
     with open_bytes(sentences) as file:
         lines = decode_lines(file, str(sentences))
-        pairs = list(read_columns(lines, str(sentences), source_column, target_column))
+        rows = read_columns(lines, str(sentences), source_column, target_column)
+        pairs = [(row[0], row[1]) for row in rows]
     runs: list[Run] = []
     beside: list[text_peers.PeerRun] = []
     for size in numbers(num_pairs, "--num-pairs"):

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.repository import main_checkout, run_git
-from transformer.text.collection import open_source
+from transformer.text.collection import assign_rows, open_source
 from transformer.text.corpus import PARTS, Pair
-from transformer.text.corpus_config import CorpusConfig
+from transformer.text.corpus_config import CorpusConfig, MixedCorpus
 from transformer.text.normalize import normalize
-from transformer.text.splitting import TRAIN, assign_parts
+from transformer.text.splitting import TRAIN
 from transformer.text.vocab_config import VocabConfig
 from transformer.training.config import TrainConfig
 
@@ -35,10 +35,12 @@ class CorpusCheck:
 
 def is_local(corpus: CorpusConfig) -> bool:
     """Whether a corpus is files of the user's own."""
-    return (
-        corpus.kind == "text"
-        or (corpus.kind == "tabular" and corpus.url is None)
-        or (corpus.kind == "hub" and corpus.dataset is None)
+    sources = corpus.parts.values() if isinstance(corpus, MixedCorpus) else [corpus]
+    return all(
+        one.kind in ("text", "localization")
+        or (one.kind == "tabular" and one.url is None)
+        or (one.kind == "hub" and one.dataset is None)
+        for one in sources
     )
 
 
@@ -49,8 +51,9 @@ def check_corpus(corpus: CorpusConfig, vocab: VocabConfig, train: TrainConfig) -
         ValueError: it is not there, or can't be read.
     """
     with open_source(corpus) as source:
-        pairs = list(islice(source.parts["train"](), MAX_PAIRS + 1))
+        rows = list(islice(source.parts["train"](), MAX_PAIRS + 1))
         given = [part for part in PARTS if part in source.parts]
+    pairs = [(row[0], row[1]) for row in rows]
     if len(pairs) > MAX_PAIRS:
         return CorpusCheck([f"{corpus.path}: more than {MAX_PAIRS} training pairs"], [])
     split = getattr(corpus, "split", None)
@@ -59,7 +62,7 @@ def check_corpus(corpus: CorpusConfig, vocab: VocabConfig, train: TrainConfig) -
         missing = [part for part in PARTS if part not in given]
         sizes = [split.valid_pairs if part == "valid" else split.test_pairs for part in missing]
         try:
-            parts = assign_parts(pairs, sizes, split.seed, missing)
+            parts = list(assign_rows(lambda: rows, source.has_origins, split, sizes, missing))
         except ValueError as error:  # what follows is of all pairs then
             problems.append(f"corpus.split: {error}")
         else:

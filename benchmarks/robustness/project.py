@@ -29,9 +29,9 @@ READS = {
     "evaluate": ("data/raw", "data/clean", "models/checkpoint", "models/tokenizer"),
     "export": ("data/raw", "data/clean", "data/ids", "models/checkpoint", "models/tokenizer"),
 }
-_SPLIT = {"valid_pairs": 16, "test_pairs": 16, "seed": 1}
+_SPLIT = {"valid_pairs": 16, "test_pairs": 16, "seed": 1, "origin_pattern": None}
 _NO_SPLIT = {"valid": None, "test": None, "split": _SPLIT}
-_TABLE = {"url": None, "sha256": None, "member": None, "split": _SPLIT}
+_TABLE = {"url": None, "origin_column": None, "sha256": None, "member": None, "split": _SPLIT}
 _COLUMNS = {"source_column": 1, "target_column": 2}
 _HUB = {"dataset": None, "config": None, "revision": None, "train": "train"} | _NO_SPLIT
 _TRAIN = {

@@ -22,6 +22,9 @@ def clean() -> None:
     typer.echo(f"train: {report.kept} pairs kept of {report.candidates}")
     for reason, count in report.rejected.items():
         typer.echo(f"  {reason}: {count}")
+    num_weighted = sum(origin.weighted for origin in report.origins.values())
+    if report.origins and num_weighted != report.kept:
+        typer.echo(f"  by the weights of their parts: {num_weighted}")
     typer.echo(f"  examples: {REPORTS / 'clean.html'}")
     if report.augmented:
         typer.echo(f"  sources with noise: {report.augmented}")

@@ -16,7 +16,12 @@ def download() -> None:
     manifest = collect(config, RAW)
     for part, count in manifest.counts.items():
         typer.echo(f"{part}: {count} pairs, {manifest.num_empty[part]} with an empty side")
+    for name, origin in manifest.origins.items():
+        told = ", ".join(f"{part} {count}" for part, count in origin.counts.items())
+        typer.echo(f"  {name}: {told}")
     for doubt in find_doubts(config, manifest):
         typer.secho(f"warning: {doubt}", err=True, fg=typer.colors.YELLOW)
     if manifest.num_left_out:
-        typer.echo(f"left out: {manifest.num_left_out} training pairs with a held-out sentence")
+        typer.echo(
+            f"left out: {manifest.num_left_out} pairs with a sentence or an origin of another part"
+        )

@@ -39,7 +39,7 @@ def describe_data(tracker: Tracker) -> None:
     tracker.inputs(inputs)
     tracker.files("data", [REPORTS / name for name in _DATA_REPORTS])
     if _REJECTS.exists():
-        rows = [json.loads(line) for line in _REJECTS.read_text(encoding="utf-8").splitlines()]
+        rows = [json.loads(line) for line in _REJECTS.read_text(encoding="utf-8").split("\n")[:-1]]
         log_table(tracker, "data", "rejects", rows)
     if "pretrain" in model_params() and _PRETRAINING.exists():
         _describe_pretraining(tracker)

@@ -123,7 +123,8 @@ def test_a_user_points_it_at_files_and_a_changed_file_runs_the_stage_again(clone
     corpus = (
         "corpus={kind: text, name: mine, source_language: fr, target_language: en, "
         "license: my own, path: data/sources/mine, train: {source: train.fr, target: train.en}, "
-        "valid: null, test: null, split: {valid_pairs: 5, test_pairs: 5, seed: 1}}"
+        "valid: null, test: null, "
+        "split: {valid_pairs: 5, test_pairs: 5, seed: 1, origin_pattern: null}}"
     )
     clone.pipeline("recipe", "phrasebook", "--force", "--set", corpus)
     assert stages_run(clone.dvc("repro", "download").stdout) == ["download"]

@@ -51,6 +51,16 @@ CHANGES = {
     "anki-en-zh-character": [*SMALL_MODEL, *BRIEF, *TABULAR],
     "anki-fr-en": [*SMALL_MODEL, *BRIEF, *TABULAR, "vocab.joint.size=300"],
     "anki-fr-en-2017": [*SMALL_MODEL, *BRIEF, *TABULAR, "train.accuracy_steps=1"],
+    "localization-de-en": [
+        *SMALL_MODEL,
+        *BRIEF,
+        *TABULAR,
+        "corpus.source_column=2",
+        "corpus.target_column=1",
+        "corpus.origin_column=null",
+        "corpus.split.origin_pattern=null",
+        "vocab.joint.size=300",
+    ],
     "marian": [],  # tests/marian/test_import.py runs it
     "multi30k-de-en": [*SMALL_MODEL, *BRIEF, *HUB, "vocab.joint.size=300"],
     "multi30k-de-en-small": [*SMALL_MODEL, *BRIEF, *HUB, "vocab.joint.size=300"],

@@ -149,7 +149,10 @@ def clean_plainly(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
         limits=list_limits(config),
         origins={
             name: OriginReport(
-                read_of[name], kept[name], {reason: counts[reason, name] for reason in REASONS}
+                read_of[name],
+                kept[name],
+                {reason: counts[reason, name] for reason in REASONS},
+                kept[name],
             )
             for name in read_of
             if origins[0] is not None

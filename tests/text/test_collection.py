@@ -1,21 +1,26 @@
 """From any corpus to data/raw: all of it, or nothing."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.text.test_cleaning import config
 from transformer.files import seal, sha256_file, write_sealed
 from transformer.text import splitting
+from transformer.text.cleaning import clean_corpus
 from transformer.text.collection import collect
-from transformer.text.corpus import PARTS, part_path, read_pairs
+from transformer.text.corpus import PARTS, part_path, read_pairs, read_side
 from transformer.text.corpus_config import (
+    MixedCorpus,
     PhrasebookCorpus,
     SplitConfig,
     TabularCorpus,
     TextCorpus,
     TextFiles,
+    TextPart,
 )
 from transformer.text.manifest import check_parts, read_manifest
 from transformer.text.sources import phrasebook
@@ -32,7 +37,7 @@ def text_corpus(folder: Path, **changes: Any) -> TextCorpus:
     files = {
         part: TextFiles(source=f"{part}.fr", target=f"{part}.en") for part in ("train", "test")
     }
-    split = SplitConfig(valid_pairs=3, test_pairs=99, seed=1)
+    split = SplitConfig(valid_pairs=3, test_pairs=99, seed=1, origin_pattern=None)
     values = COMMON | files | {"kind": "text", "path": str(folder), "valid": None, "split": split}
     return TextCorpus(**values | changes)
 
@@ -94,7 +99,8 @@ def test_a_table_is_split_into_all_three(tmp_path: Path) -> None:
         member=None,
         source_column=2,
         target_column=1,
-        split=SplitConfig(valid_pairs=3, test_pairs=4, seed=1),
+        origin_column=None,
+        split=SplitConfig(valid_pairs=3, test_pairs=4, seed=1, origin_pattern=None),
     )
     assert collect(config, tmp_path / "raw").counts == {"train": 13, "valid": 3, "test": 4}
 
@@ -113,7 +119,8 @@ def test_a_very_large_table_is_split_by_hashes(
         member=None,
         source_column=2,
         target_column=1,
-        split=SplitConfig(valid_pairs=3, test_pairs=4, seed=1),
+        origin_column=None,
+        split=SplitConfig(valid_pairs=3, test_pairs=4, seed=1, origin_pattern=None),
     )
     manifest = collect(config, tmp_path / "raw")
     assert manifest.counts == {"train": 26, "valid": 3, "test": 4}
@@ -228,3 +235,101 @@ def test_what_hashes_can_not_be_held_against_is_told(
         (raw / name).write_text(content)
     with pytest.raises(ValueError, match=message):
         check_parts(raw, "download")
+
+
+def mixed(folder: Path, **weights: float) -> MixedCorpus:
+    """The train files as two parts: names in capitals, and what `folder` has."""
+    (folder / "capitals").mkdir(exist_ok=True)
+    for side in ("fr", "en"):
+        text = (folder / f"train.{side}").read_text().upper().replace("TRAIN", "CAPITALS")
+        (folder / "capitals" / f"train.{side}").write_text(text)
+    files = TextFiles(source="train.fr", target="train.en")
+    values = {key: value for key, value in COMMON.items() if key != "license"}
+    parts = {
+        name: TextPart(
+            kind="text",
+            path=path,
+            license=name.upper(),
+            train=files,
+            valid=None,
+            test=test,
+            weight=weight,
+        )
+        for (name, weight), path, test in zip(
+            weights.items(),
+            (".", "capitals"),
+            (TextFiles(source="test.fr", target="test.en"), None),
+            strict=True,
+        )
+    }
+    split = SplitConfig(valid_pairs=4, test_pairs=9, seed=1, origin_pattern=None)
+    return MixedCorpus(kind="mixed", path=str(folder), parts=parts, split=split, **values)
+
+
+def origins(folder: Path, part: str) -> list[str]:
+    return list(read_side(part_path(folder, part), "origin"))
+
+
+def test_parts_are_one_corpus_that_tells_them_apart(tmp_path: Path, folder: Path) -> None:
+    raw = tmp_path / "raw"
+    manifest = collect(mixed(folder, small=1.0, large=1.0), raw)
+    assert manifest == read_manifest(raw)
+    assert manifest.counts == {"train": 36, "valid": 4, "test": 4}
+    assert origins(raw, "test") == ["small"] * 4
+    for part in ("train", "valid"):
+        found = [f"{pair[0].split(' ')[0]}" for pair in parts(raw)[part]]
+        told = {"train": "small", "CAPITALS": "large"}
+        assert origins(raw, part) == [told[word] for word in found]
+    small, large = manifest.origins["small"], manifest.origins["large"]
+    assert (small.counts["test"], large.counts["test"]) == (4, 0)
+    assert small.counts["train"] + large.counts["train"] == 36
+    assert (small.license, large.license) == ("SMALL", "LARGE")
+    assert manifest.license.startswith(f"small ({small.counts['train']} training pairs): SMALL; la")
+    assert manifest.origin_sha256["large/train.fr"] == sha256_file(folder / "capitals/train.fr")
+
+
+@pytest.mark.parametrize("times", [1.0, 3.0, 0.5, 2.5])
+def test_a_weight_says_how_often_a_pair_is_trained_on(
+    tmp_path: Path, folder: Path, times: float
+) -> None:
+    lines = {side: [f"train {side} {n}\n" for n in range(600)] for side in ("fr", "en")}
+    for side, text in lines.items():
+        (folder / f"train.{side}").write_text("".join(text))
+    collect(mixed(folder, small=times, large=1.0), tmp_path / "raw")
+    report = clean_corpus(config(), tmp_path / "raw", tmp_path / "clean")
+    counts = Counter(parts(tmp_path / "clean")["train"])
+    raw = parts(tmp_path / "raw")["train"]
+    low, high = int(times), -int(-times // 1)
+    for pair, origin in zip(raw, origins(tmp_path / "raw", "train"), strict=True):
+        assert counts[pair] == 1 if origin == "large" else low <= counts[pair] <= high
+    assert (
+        sum(counts.values()) == report.origins["small"].weighted + report.origins["large"].weighted
+    )
+    assert report.kept == len(raw)
+    assert report.origins["large"].weighted == report.origins["large"].kept
+    kept = report.origins["small"].kept
+    assert report.origins["small"].weighted == pytest.approx(times * kept, rel=0.1)
+    clean_corpus(config(), tmp_path / "raw", tmp_path / "again")
+    for name in ("train.parquet", "rejects.jsonl"):
+        assert (tmp_path / "clean" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_what_comes_from_one_document_stays_together(tmp_path: Path) -> None:
+    rows = [f"doc-{n // 10}-{n % 2}/x\ten {n}\tfr {n}\n" for n in range(200)]
+    (tmp_path / "x.tsv").write_text("".join(rows))
+    values = COMMON | {
+        "kind": "tabular",
+        "path": str(tmp_path / "x.tsv"),
+        **dict.fromkeys(("url", "sha256", "member")),
+        "source_column": 3,
+        "target_column": 2,
+        "origin_column": 1,
+        "split": SplitConfig(valid_pairs=10, test_pairs=20, seed=1, origin_pattern=r"tiny/doc-\d+"),
+    }
+    raw = tmp_path / "raw"
+    collect(TabularCorpus(**values), raw)
+    families = {part: {one.rsplit("-", 1)[0] for one in origins(raw, part)} for part in PARTS}
+    assert [len(families[part]) for part in PARTS] == [17, 1, 2]
+    assert len(set.union(*families.values())) == 20
+    with pytest.raises(ValueError, match=r"origin_pattern = .* but nothing tells where"):
+        collect(TabularCorpus(**values | {"origin_column": None}), raw)

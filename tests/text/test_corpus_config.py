@@ -15,7 +15,7 @@ COMMON = {
     "license": "CC0",
     "path": "data",
 }
-SPLIT = {"valid_pairs": 1, "test_pairs": 1, "seed": 0}
+SPLIT = {"valid_pairs": 1, "test_pairs": 1, "seed": 0, "origin_pattern": None}
 FILES = {"source": "a.fr", "target": "a.en"}
 VALID: dict[str, dict[str, Any]] = {
     "phrasebook": COMMON | {"kind": "phrasebook", "num_pairs": 10, "seed": 0},
@@ -28,6 +28,7 @@ VALID: dict[str, dict[str, Any]] = {
         "member": None,
         "source_column": 2,
         "target_column": 1,
+        "origin_column": None,
         "split": SPLIT,
     },
     "hub": COMMON
@@ -45,6 +46,26 @@ VALID: dict[str, dict[str, Any]] = {
         "split": None,
     },
 }
+PART: dict[str, Any] = {"license": "MIT", "weight": 2.0, "path": "a"}
+VALID["localization"] = COMMON | {
+    "kind": "localization",
+    "files": "**/*.po",
+    "message_language": "en",
+    "split": SPLIT,
+}
+PARTS: dict[str, Any] = {
+    "memory": PART | {"kind": "localization", "files": None, "message_language": None},
+    "opus": PART | {"kind": "text", "train": FILES, "valid": FILES, "test": None},
+}
+VALID["mixed"] = {key: value for key, value in COMMON.items() if key != "license"} | {
+    "kind": "mixed",
+    "parts": PARTS,
+    "split": SPLIT,
+}
+
+
+def change(name: str, **changes: Any) -> dict[str, Any]:
+    return PARTS | {name: PARTS[name] | changes}
 
 
 def problems(values: dict[str, Any]) -> str:
@@ -77,6 +98,14 @@ def test_each_kind_is_read(kind: str) -> None:
         ("tabular", {"url": "https://h/a b"}, r"not a URL such as"),
         ("tabular", {"split": None}, r"corpus\.split"),
         ("tabular", {"source_column": 0}, r"corpus\.source_column = 0"),
+        ("tabular", {"split": SPLIT | {"origin_pattern": "("}}, r"pattern: '\(': no regular expr"),
+        ("mixed", {"split": None}, r"test = null, but split = null too"),
+        ("mixed", {"parts": {}}, r"corpus\.parts"),
+        ("mixed", {"parts": {"a.b": PARTS["opus"]}}, r"corpus\.parts\.a\.b"),
+        ("mixed", {"parts": change("memory", path="../x")}, r"memory\.path = '\.\./x': not below"),
+        ("mixed", {"parts": change("memory", path="/x")}, r"memory\.path = '/x': not below"),
+        ("mixed", {"parts": change("opus", weight=0.0)}, r"corpus\.parts\.opus\.weight = 0\.0"),
+        ("mixed", {"parts": change("opus", split=SPLIT)}, r"parts\.opus\.split = .*unknown key"),
         ("phrasebook", {"source_language": "French"}, r"corpus\.source_language = 'French'"),
         ("phrasebook", {"num_pairs": "many"}, r"corpus\.num_pairs = 'many'"),
         ("phrasebook", {"split": SPLIT}, r"corpus\.split = .*unknown key"),

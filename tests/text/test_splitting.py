@@ -12,6 +12,7 @@ from transformer.text.corpus import Pair
 from transformer.text.splitting import (
     LEFT_OUT,
     TooManyPairsError,
+    assign_by_origin,
     assign_parts,
     draw_parts,
     group_pairs,
@@ -152,3 +153,49 @@ def test_more_pairs_than_can_be_grouped_are_told(monkeypatch: pytest.MonkeyPatch
     assert len(group_pairs(unrelated(9))) == 9
     with pytest.raises(TooManyPairsError):
         group_pairs(unrelated(10))
+
+
+FAMILIES = st.lists(st.tuples(SENTENCE, SENTENCE, st.integers(0, 5)), min_size=1, max_size=40)
+
+
+@given(FAMILIES, st.integers(1, 6), st.integers(1, 6), st.integers(0, 3))
+def test_no_family_and_no_sentence_is_in_two_parts(
+    rows: list[tuple[str, str, int]], num_valid: int, num_test: int, seed: int
+) -> None:
+    pairs = [row[:2] for row in rows]
+    families = np.array([row[2] for row in rows])
+    try:
+        parts = assign_by_origin(pairs, families, (num_valid, num_test), seed, NAMES)
+    except ValueError:
+        return
+    assert np.bincount(parts, minlength=3)[:3].tolist()[1:] == [num_valid, num_test]
+    assert (parts == 0).any()
+    for part in range(3):
+        inside = np.flatnonzero(parts == part)
+        outside = [n for n in range(len(pairs)) if parts[n] not in (part, LEFT_OUT)]
+        assert {families[n] for n in inside}.isdisjoint(families[n] for n in outside)
+        for side in (0, 1):
+            assert {pairs[n][side] for n in inside}.isdisjoint(pairs[n][side] for n in outside)
+    # What is left out is of a held-out family, and each held-out sentence comes once.
+    held_out = {families[n] for n in np.flatnonzero((parts == 1) | (parts == 2))}
+    assert {families[n] for n in np.flatnonzero(parts == LEFT_OUT)} <= held_out
+    assert all(families[n] not in held_out for n in np.flatnonzero(parts == 0))
+
+
+def test_families_are_held_out_by_the_seed_and_large_ones_never() -> None:
+    families = np.repeat(np.arange(40), [300, *[10] * 39])
+    pairs = unrelated(len(families))
+    splits = [assign_by_origin(pairs, families, (25, 40), seed, NAMES) for seed in (1, 1, 2)]
+    assert np.array_equal(splits[0], splits[1])
+    assert not np.array_equal(splits[0], splits[2])
+    for parts in splits:
+        assert (parts[:300] == 0).all()
+        assert np.bincount(parts)[1:3].tolist() == [25, 40]
+        assert (parts == LEFT_OUT).sum() == 5  # of the third family of valid
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_too_few_families_are_told(count: int) -> None:
+    pairs = unrelated(20)
+    with pytest.raises(ValueError, match=rf"{count} families of at most {20 // count} pairs"):
+        assign_by_origin(pairs, np.arange(20) % count, (5, 5), 1, NAMES)

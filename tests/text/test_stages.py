@@ -30,7 +30,8 @@ corpus:
   member: null
   source_column: 2
   target_column: 1
-  split: {valid_pairs: 4, test_pairs: 4, seed: 1}
+  origin_column: null
+  split: {valid_pairs: 4, test_pairs: 4, seed: 1, origin_pattern: null}
 clean:
   source: {lowercase: false, strip_punctuation: false, fold_typography: false}
   target: {lowercase: false, strip_punctuation: false, fold_typography: false}

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer.evaluation.config import EvaluateConfig
+from transformer.evaluation.placeholders import count_kept
 from transformer.evaluation.plots import plot_attention, plot_bleu_by_length
 from transformer.evaluation.scores import (
     has_four_words,
@@ -53,12 +54,16 @@ def write_evaluation(
         "num_cut_translations": test.num_cut_translations,
         "num_empty_translations": sum(not text for text in translations),
     }
+    num_placeholders, num_kept = count_kept(test.texts.sources, references, translations)
     summary = [
         f"{describe_size(len(references), test.texts.sampled_from)} against raw references "
         f"({num_exact} exact, {test.num_truncated_sources} sources truncated)",
         describe_scores(scores),
         f"greedy search: BLEU {greedy:.2f}",
     ]
+    if num_placeholders:
+        values |= {"num_placeholders": num_placeholders, "num_placeholders_kept": num_kept}
+        summary.append(f"placeholders and tags: {num_kept} of {num_placeholders} kept")
     if not has_four_words(translations, references, bleu_tokenizer=tokenizer):
         summary.append(
             "BLEU says nothing here: no translation has four words in a row that its reference "

@@ -46,6 +46,7 @@ from transformer.text.rejects import Places, Rejects
 from transformer.text.scoring import LOW_SCORE, score_pairs
 from transformer.text.sentences import split_sentences
 from transformer.text.shards import Shard, cut_shards, read_shard
+from transformer.text.weights import Weights
 
 REJECTS = "rejects.jsonl"
 # Shares of the scored pairs that lie below the scores in the report.
@@ -77,6 +78,8 @@ class OriginReport:
     read: int
     kept: int
     rejected: Mapping[str, int]
+    # What the weight of a part of a corpus makes of the pairs kept.
+    weighted: int
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,9 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
     origins = count_origins(part_path(raw, "train"))
     rejects = Rejects(origins.number)
     noise = np.zeros(1 << len(KINDS), dtype=np.int64)  # rows by the kinds that changed them
-    kept = np.zeros(origins.number, dtype=np.int64)  # rows by the number of their origin
+    # Rows by the number of their origin, before and after the weights.
+    kept, weighted = np.zeros((2, origins.number), dtype=np.int64)
+    weights = Weights(raw, config.seed) if origins.are_told else None
     scores: list[NDArray[np.float32]] = []
     columns = [*SCHEMA.names, *[ORIGIN] * origins.are_told, *["score"] * (config.score is not None)]
     schema = pa.schema([_KEPT.field(name) for name in columns])
@@ -181,9 +186,11 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
             for table in tables:
                 noise += np.bincount(table["noise"].to_numpy(), minlength=len(noise))
                 kept += np.bincount(table["origin_number"].to_numpy(), minlength=len(kept))
+                table = table if weights is None else weights.repeat(table)
+                weighted += np.bincount(table["origin_number"].to_numpy(), minlength=len(kept))
                 writer.write_table(table.select(columns))
         counts = rejects.counts
-        if not kept.sum():
+        if not writer.num_pairs:
             told = ", ".join(f"{reason} {count}" for reason, count in counts.items() if count)
             raise ValueError(
                 f"cleaning left none of {read} training pairs (reasons: {told}); "
@@ -199,7 +206,9 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
         rejected=counts,
         limits=list_limits(config),
         origins={
-            name: OriginReport(num_read, int(kept[number]), rejects.count(number))
+            name: OriginReport(
+                num_read, int(kept[number]), rejects.count(number), int(weighted[number])
+            )
             for number, (name, num_read) in enumerate(origins.counts.items())
         },
         score_quantiles=_find_quantiles(scores),

@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 from transformer.files import atomic_write
 
 Pair = tuple[str, str]
+# A pair, and its origin where the corpus has that column.
+Row = Pair | tuple[str, str, str]
 PARTS = ("train", "valid", "test")
 # Pairs that are held in memory at once, in reading or writing.
 BATCH_PAIRS = 16384
@@ -21,6 +23,7 @@ SCHEMA: Any = pa.schema(
     [pa.field("source", pa.string(), False), pa.field("target", pa.string(), False)]
 )
 ORIGIN = "origin"
+SCHEMA_WITH_ORIGIN: Any = SCHEMA.append(pa.field(ORIGIN, pa.string(), False))
 
 
 def part_path(folder: Path, part: str) -> Path:
@@ -36,8 +39,9 @@ class PairWriter:
 
     def __init__(self, path: Path, schema: Any = SCHEMA) -> None:
         self.num_pairs = 0
-        self._pairs: list[Pair] = []
+        self._rows: list[Row] = []
         self._tables: list[Any] = []
+        self._schema = schema
         self._writer: Any = pq.ParquetWriter(path, schema, compression="zstd")
 
     def __enter__(self) -> Self:
@@ -55,16 +59,16 @@ class PairWriter:
         finally:
             self._writer.close()
 
-    def write(self, pair: Pair) -> None:
+    def write(self, row: Row) -> None:
         """Adds one pair."""
-        self._pairs.append(pair)
+        self._rows.append(row)
         self.num_pairs += 1
-        if len(self._pairs) == BATCH_PAIRS:
+        if len(self._rows) == BATCH_PAIRS:
             self._flush()
 
     def write_table(self, table: Any) -> None:
         """Adds the pairs of a table that `make_table` made: the bytes are as if one by one."""
-        assert not self._pairs, "pairs come one by one, or in tables"
+        assert not self._rows, "pairs come one by one, or in tables"
         self.num_pairs += table.num_rows
         self._tables.append(table)
         if sum(one.num_rows for one in self._tables) >= BATCH_PAIRS:
@@ -75,25 +79,25 @@ class PairWriter:
             self._tables = [whole.slice(end)]
 
     def _flush(self) -> None:
-        if self._pairs:
-            self._writer.write_table(make_table(self._pairs))
-            self._pairs = []
+        if self._rows:
+            self._writer.write_table(make_table(self._rows, self._schema))
+            self._rows = []
         rest = pa.concat_tables(self._tables) if self._tables else None
         if rest is not None and rest.num_rows:
             self._writer.write_table(rest.combine_chunks())
 
 
-def make_table(pairs: Sequence[Pair]) -> Any:
+def make_table(rows: Sequence[Row], schema: Any = SCHEMA) -> Any:
     """Pairs as an Arrow table."""
-    columns = [pa.array([pair[side] for pair in pairs], pa.string()) for side in (0, 1)]
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
+    columns = [pa.array([row[n] for row in rows], pa.string()) for n in range(len(schema))]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
-def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
+def write_pairs(path: Path, rows: Iterable[Row], schema: Any = SCHEMA) -> int:
     """Writes pairs to `path`, whole or not at all; returns how many there were."""
-    with atomic_write(path) as temporary, PairWriter(temporary) as writer:
-        for pair in pairs:
-            writer.write(pair)
+    with atomic_write(path) as temporary, PairWriter(temporary, schema) as writer:
+        for row in rows:
+            writer.write(row)
     return writer.num_pairs
 
 
@@ -108,8 +112,14 @@ def read_pairs(path: Path) -> Iterator[Pair]:
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
+def read_schema(path: Path) -> Any:
+    """`SCHEMA`, or `SCHEMA_WITH_ORIGIN`, as the file has it. Raises as `read_pairs` does."""
+    with open_parquet(path) as file:
+        return SCHEMA_WITH_ORIGIN if ORIGIN in file.schema_arrow.names else SCHEMA
+
+
 def read_side(path: Path, side: str) -> Iterator[str]:
-    """One column of a Parquet file, `source` or `target`. Raises as `read_pairs` does."""
+    """One column of a Parquet file, such as `source`. Raises as `read_pairs` does."""
     with open_parquet(path) as file:
         for batch in file.iter_batches(BATCH_PAIRS, columns=[side]):
             yield from batch.columns[0].to_pylist()

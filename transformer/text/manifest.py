@@ -1,7 +1,7 @@
 """The manifests of data/raw and data/clean: what they are, and the hashes of their parts."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pydantic import ConfigDict
@@ -11,6 +11,20 @@ from transformer.files import check_sha256, read_sealed, sha256_file, write_seal
 from transformer.text.corpus import PARTS, part_path
 
 MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A part of a corpus of several."""
+
+    kind: str
+    # Path, URL or id, as the params give it.
+    origin: str
+    revision: str | None
+    license: str
+    weight: float
+    # Its pairs in train, valid and test.
+    counts: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -33,16 +47,21 @@ class Manifest:
     sha256: Mapping[str, str]
     # Of each file that the text was read from, where it came from files.
     origin_sha256: Mapping[str, str]
-    # Training pairs that share a sentence with a held-out pair, where a very large corpus was
-    # split (`transformer.text.splitting`).
+    # Pairs that are in no part, so that the parts share neither sentence nor origin
+    # (`transformer.text.splitting`).
     num_left_out: int = 0
+    # By name, where there are several.
+    origins: Mapping[str, Origin] = field(default_factory=dict)
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Writes `manifest.json`."""
-    write_sealed(folder / MANIFEST, asdict(manifest))
+    values = asdict(manifest)
+    if not manifest.origins:
+        del values["origins"]
+    write_sealed(folder / MANIFEST, values)
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -8,6 +8,10 @@ A group goes to the training part when it does not fit into what room the others
 giant one, as large and repetitive corpora grow ("Thanks!" meets "Thank you!" meets ...), is trained
 on, and the other parts hold what the smaller groups say.
 
+Where the pairs of a document, or of a family of them, have to stay together too, whole families are
+held out, without the pairs that share a sentence with the training part: nothing of a held-out
+family is trained on.
+
 Groups need the whole corpus in memory, 100 bytes a pair, and in a very large one nearly all pairs
 hang together. There held-out pairs are drawn by the hash of their source, and training pairs that
 share a sentence with one are left out.
@@ -97,6 +101,71 @@ def assign_parts(
         raise ValueError(
             f"{wanted} take all {num_pairs} pairs and leave none for training; "
             "lower corpus.split's sizes"
+        )
+    return parts
+
+
+def assign_by_origin(
+    pairs: Iterable[Pair],
+    families: NDArray[np.int64],
+    sizes: Sequence[int],
+    seed: int,
+    names: Sequence[str],
+) -> NDArray[np.uint8]:
+    """Says which part each pair belongs to, so that no family is in two.
+
+    Families are visited in a seeded random order; one that is larger than the parts that have room
+    goes to the training part. Of each group of pairs that share sentences, and are of that family
+    alone, the first is held out; what else the family has is left out.
+
+    Args:
+        pairs: the corpus, read once.
+        families: int64 [N], the number of each pair's family, from 0.
+        sizes: how many pairs each new part has; they are met exactly.
+        seed: of the random order.
+        names: of the new parts, for messages.
+
+    Returns:
+        uint8 [N]: 0 for training, i + 1 for the part of `sizes[i]`, or `LEFT_OUT`.
+
+    Raises:
+        ValueError: the corpus has too few pairs or families, or more than `MAX_GROUPED_PAIRS`.
+    """
+    try:
+        groups = group_pairs(pairs)
+    except TooManyPairsError:
+        raise ValueError(
+            f"corpus.split.origin_pattern goes with {MAX_GROUPED_PAIRS:,} pairs at most; set it to "
+            "null, or name files of your own for valid and test"
+        ) from None
+    parts = np.full(len(groups), TRAIN, dtype=np.uint8)
+    family_sizes = np.bincount(families)
+    # The first pair of each group, where its family is that of the whole group.
+    _, first = np.unique(groups, return_index=True)
+    is_whole = np.ones(len(first), dtype=bool)
+    is_whole[groups[families != families[first][groups]]] = False
+    eligible = first[is_whole]
+    eligible = eligible[np.argsort(families[eligible], kind="stable")]
+    begins = np.searchsorted(families[eligible], np.arange(len(family_sizes) + 1))
+    room = list(sizes)
+    for family in np.random.default_rng(seed).permutation(len(family_sizes)):
+        rows = eligible[begins[family] : begins[family + 1]]
+        part = next(
+            (i for i, free in enumerate(room) if free and family_sizes[family] <= sizes[i]), None
+        )
+        if part is not None and len(rows):
+            parts[families == family] = LEFT_OUT
+            parts[rows[: room[part]]] = part + 1
+            room[part] -= min(len(rows), room[part])
+    if any(room) or not (parts == TRAIN).any():
+        found = ", ".join(
+            f"{name} {size - free} of {size}"
+            for name, size, free in zip(names, sizes, room, strict=True)
+        )
+        raise ValueError(
+            f"the corpus can't be split by corpus.split.origin_pattern: {found} pairs were found. "
+            f"It has {len(family_sizes)} families of at most {family_sizes.max()} pairs, which are "
+            "held out only if they are smaller than the part; change its sizes, or the pattern"
         )
     return parts
 

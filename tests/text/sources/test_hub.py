@@ -13,7 +13,7 @@ from transformer.text.corpus_config import HubCorpus, SplitConfig
 from transformer.text.sources.hub import open_hub
 
 PAIRS = [("Ein Hund.", "A dog."), ("Eine Katze.", "A cat."), ("Ein Haus.", "A house.")]
-SPLIT = SplitConfig(valid_pairs=1, test_pairs=1, seed=0)
+SPLIT = SplitConfig(valid_pairs=1, test_pairs=1, seed=0, origin_pattern=None)
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,8 @@ def corpus(path: Path | str, **changes: Any) -> TabularCorpus:
         "member": None,
         "source_column": 2,
         "target_column": 1,
-        "split": SplitConfig(valid_pairs=1, test_pairs=1, seed=0),
+        "origin_column": None,
+        "split": SplitConfig(valid_pairs=1, test_pairs=1, seed=0, origin_pattern=None),
     }
     return TabularCorpus(**values | changes)
 
@@ -193,3 +194,16 @@ def test_https_that_leads_to_http_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: Answer(TEXT.encode()))
     with pytest.raises(ValueError, match=r"leads to http://mirror.* can be changed on its way"):
         read(corpus("README.md", url="https://example.org/x.tsv"))
+
+
+def test_a_column_tells_where_a_pair_came_from(tmp_path: Path) -> None:
+    (tmp_path / "fra.tsv").write_text(TEXT)
+    with open_tabular(corpus(tmp_path / "fra.tsv", origin_column=3)) as source:
+        found = list(source.parts["train"]())
+    assert source.has_origins
+    assert found == [("Va !", "Go.", "CC-BY 2.0 #1"), ("Salut !", "Hi.", "CC-BY 2.0 #2")]
+    with (
+        open_tabular(corpus(tmp_path / "fra.tsv", origin_column=4)) as source,
+        pytest.raises(ValueError, match=r"line 1: 3 column\(s\), but column 4.*origin_column = 4"),
+    ):
+        list(source.parts["train"]())

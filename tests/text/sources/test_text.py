@@ -1,7 +1,9 @@
 """Corpora of line-aligned files."""
 
 import gzip
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,8 +11,8 @@ from transformer.text.corpus_config import TextCorpus, TextFiles
 from transformer.text.sources.text import open_text, read_aligned
 
 
-def corpus(folder: Path) -> TextCorpus:
-    return TextCorpus(
+def corpus(folder: Path, **changes: Any) -> TextCorpus:
+    whole = TextCorpus(
         kind="text",
         name="tiny",
         source_language="fr",
@@ -22,6 +24,7 @@ def corpus(folder: Path) -> TextCorpus:
         test=TextFiles(source="valid.fr", target="valid.en"),
         split=None,
     )
+    return whole.model_copy(update=changes)
 
 
 def write(folder: Path, **files: str) -> None:
@@ -58,3 +61,30 @@ def test_misaligned_files_are_told_with_their_counts(tmp_path: Path, longer: str
 def test_a_missing_file_is_told_before_anything_is_read(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"train\.fr\.gz: no such file"):
         open_text(corpus(tmp_path))
+
+
+def test_a_zip_of_aligned_files_reads_like_a_folder(tmp_path: Path) -> None:
+    texts = {"a.fr": "un\ndeux\n", "a.en": "one\ntwo\n", "LICENSE": "CC0"}
+    with zipfile.ZipFile(tmp_path / "opus.zip", "w") as archive:
+        for name, text in texts.items():
+            (tmp_path / name).write_text(text)
+            archive.writestr(name, text)
+    files = TextFiles(source="a.fr", target="a.en")
+    source = open_text(corpus(tmp_path / "opus.zip", train=files, valid=files, test=files))
+    plain = open_text(corpus(tmp_path, train=files, valid=files, test=files))
+    for part in ("train", "valid", "test"):
+        assert list(source.parts[part]()) == list(plain.parts[part]()) != []
+    with pytest.raises(ValueError, match=r"train: 'b\.fr' is not in .*zip; it holds a\.fr, a\.en"):
+        open_text(corpus(tmp_path / "opus.zip", train=TextFiles(source="b.fr", target="a.en")))
+
+
+def test_a_zip_whose_bytes_were_damaged_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "opus.zip", "w") as archive:
+        archive.writestr("a.fr", "un\ndeux\n")
+        archive.writestr("a.en", "one\ntwo\n")
+    data = (tmp_path / "opus.zip").read_bytes()
+    (tmp_path / "opus.zip").write_bytes(data.replace(b"two", b"twx"))
+    files = TextFiles(source="a.fr", target="a.en")
+    source = open_text(corpus(tmp_path / "opus.zip", train=files, valid=files, test=files))
+    with pytest.raises(ValueError, match=r"opus\.zip:a\.en: can't be unzipped \(Bad CRC-32"):
+        list(source.parts["train"]())

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from transformer.text.corpus import BATCH_PAIRS, PARTS, Pair
-from transformer.text.corpus_config import HubCorpus
+from transformer.text.corpus_config import HubSource
 from transformer.text.sources.source import Source
 
 
-def open_hub(config: HubCorpus) -> Source:
+def open_hub(config: HubSource) -> Source:
     """Loads the splits that the config names, from the Hub or from the folder `path`.
 
     Raises:
@@ -39,7 +39,7 @@ def open_hub(config: HubCorpus) -> Source:
     return Source(parts=parts, origin=origin, revision=revision, sha256={})
 
 
-def _find_commit(config: HubCorpus) -> str | None:
+def _find_commit(config: HubSource) -> str | None:
     # Branches and tags move, also between two splits: all are taken from one commit, which the
     # manifest names.
     from huggingface_hub import HfApi
@@ -52,7 +52,7 @@ def _find_commit(config: HubCorpus) -> str | None:
 
 
 def _load(
-    config: HubCorpus, name: str, revision: str | None, origin: str, part: str, split: str
+    config: HubSource, name: str, revision: str | None, origin: str, part: str, split: str
 ) -> Any:
     import datasets  # a second and a half, which the other kinds need not spend
 
@@ -77,7 +77,7 @@ def _load(
         ) from error
 
 
-def _check_columns(config: HubCorpus, dataset: Any, where: str) -> None:
+def _check_columns(config: HubSource, dataset: Any, where: str) -> None:
     features: Mapping[str, Any] = dataset.features
     fields = ("source_column", "target_column")
     if config.translation_column is not None:
@@ -114,7 +114,7 @@ def _check_text(field: str, name: str, features: Mapping[str, Any], where: str) 
         )
 
 
-def _read(config: HubCorpus, dataset: Any) -> Iterator[Pair]:
+def _read(config: HubSource, dataset: Any) -> Iterator[Pair]:
     # A null is no text: it becomes empty text, which `clean` rejects with that reason.
     for batch in dataset.iter(batch_size=BATCH_PAIRS):
         if config.translation_column is not None:

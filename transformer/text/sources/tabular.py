@@ -1,13 +1,10 @@
 """Corpora of tab-separated files: plain, gzipped, zipped, local or by URL."""
 
-import lzma
 import shutil
-import struct
 import tempfile
 import urllib.error
 import urllib.request
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,24 +12,20 @@ from http.client import HTTPException
 from pathlib import Path
 
 from transformer.files import sha256_file
-from transformer.text.corpus import Pair
-from transformer.text.corpus_config import TabularCorpus
+from transformer.text.corpus import Row
+from transformer.text.corpus_config import TabularSource
 from transformer.text.sources.lines import decode_lines, open_bytes
 from transformer.text.sources.source import Source
+from transformer.text.sources.zips import list_members, open_member
 from transformer.urls import hide_secrets
 
 # Some hosts, manythings.org among them, refuse Python's own name for itself.
 _HEADERS = {"User-Agent": "Mozilla/5.0 (compatible; transformer-mt)"}
 _TIMEOUT_SECONDS = 60
-# What the library raises of damaged archives, and of what it does not know.
-_UNREADABLE_ZIP = (
-    *(zipfile.BadZipFile, RuntimeError, EOFError, OSError, IndexError, struct.error),
-    *(zlib.error, lzma.LZMAError),
-)
 
 
 @contextmanager
-def open_tabular(config: TabularCorpus) -> Iterator[Source]:
+def open_tabular(config: TabularSource) -> Iterator[Source]:
     """Opens the file at `path`, or fetches the one at `url` for as long as the context lasts.
 
     Raises:
@@ -49,28 +42,36 @@ def open_tabular(config: TabularCorpus) -> Iterator[Source]:
 
 
 def read_columns(
-    lines: Iterable[str], name: str, source_column: int, target_column: int
-) -> Iterator[Pair]:
-    """The two columns, counted from 1, of tab-separated lines. Lines without text are skipped.
+    lines: Iterable[str],
+    name: str,
+    source_column: int,
+    target_column: int,
+    origin_column: int | None = None,
+) -> Iterator[Row]:
+    """The wanted columns, counted from 1, of tab-separated lines. Lines without text are skipped.
 
     Raises:
         ValueError: a line has fewer columns than that; file, line and what it holds are named.
     """
-    needed = max(source_column, target_column)
+    fields = {"source_column": source_column, "target_column": target_column}
+    if origin_column is not None:
+        fields["origin_column"] = origin_column
+    needed = max(fields.values())
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
         columns = line.split("\t")
         if len(columns) < needed:
+            told = ", ".join(f"corpus.{field} = {column}" for field, column in fields.items())
             raise ValueError(
                 f"{name}, line {number}: {len(columns)} column(s), but column {needed} is wanted "
-                f"(corpus.source_column = {source_column}, corpus.target_column = "
-                f"{target_column}); the line is {line[:80]!r}; columns are separated by tabs"
+                f"({told}); the line is {line[:80]!r}; columns are separated by tabs"
             )
-        yield columns[source_column - 1], columns[target_column - 1]
+        pair = columns[source_column - 1], columns[target_column - 1]
+        yield pair if origin_column is None else (*pair, columns[origin_column - 1])
 
 
-def _open(config: TabularCorpus, path: Path, origin: str) -> Source:
+def _open(config: TabularSource, path: Path, origin: str) -> Source:
     open_bytes(path).close()
     checksum = sha256_file(path)
     if config.sha256 is not None and checksum != config.sha256:
@@ -83,34 +84,27 @@ def _open(config: TabularCorpus, path: Path, origin: str) -> Source:
         raise ValueError(
             f"corpus.member = {config.member!r}, but {origin} is not a zip; set it to null"
         )
-    read = partial(_read, path, origin, member, config.source_column, config.target_column)
+    columns = config.source_column, config.target_column, config.origin_column
     name = origin.rsplit("/", 1)[-1]
-    return Source(parts={"train": read}, origin=origin, revision=None, sha256={name: checksum})
+    return Source(
+        parts={"train": partial(_read, path, origin, member, columns)},
+        origin=origin,
+        revision=None,
+        sha256={name: checksum},
+        has_origins=config.origin_column is not None,
+    )
 
 
 def _read(
-    path: Path, origin: str, member: str | None, source_column: int, target_column: int
-) -> Iterator[Pair]:
-    if member is None:
-        with open_bytes(path) as file:
-            yield from read_columns(
-                decode_lines(file, origin), origin, source_column, target_column
-            )
-        return
-    name = f"{origin}:{member}"
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-            yield from read_columns(decode_lines(file, name), name, source_column, target_column)
-    except _UNREADABLE_ZIP as error:
-        raise ValueError(f"{name}: can't be unzipped ({error}); unzip it by hand") from error
+    path: Path, origin: str, member: str | None, columns: tuple[int, int, int | None]
+) -> Iterator[Row]:
+    name = origin if member is None else f"{origin}:{member}"
+    with open_bytes(path) if member is None else open_member(path, member, name) as file:
+        yield from read_columns(decode_lines(file, name), name, *columns)
 
 
 def _find_member(path: Path, origin: str, member: str | None) -> str:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [info.filename for info in archive.infolist() if not info.is_dir()]
-    except (*_UNREADABLE_ZIP, ValueError) as error:
-        raise ValueError(f"{origin}: a damaged zip ({error}); get it again") from error
+    names = list_members(path, origin)
     listed = ", ".join(names) or "nothing"
     if member is not None:
         if member not in names:
