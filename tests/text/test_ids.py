@@ -118,7 +118,9 @@ def test_memory_does_not_grow_with_the_corpus(
     tokenizers = TokenizerPair(joint, joint)
 
     def pairs(count: int) -> Iterator[Pair]:
-        return itertools.islice((("un chat " * 9, f"a cat {n % 99}") for n in itertools.count()), count)
+        return itertools.islice(
+            (("un chat " * 9, f"a cat {n % 99}") for n in itertools.count()), count
+        )
 
     peaks = []
     for count in (512, 512, 8192):  # the first also pays for what is loaded once

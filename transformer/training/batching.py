@@ -229,7 +229,9 @@ def _cut(
     bounds = [0]
     longest = source = 0
     ends = [*starts[1:].tolist(), num_sentences]
-    for start, end, *both in zip(starts.tolist(), ends, *(x.tolist() for x in lengths), strict=True):
+    for start, end, *both in zip(
+        starts.tolist(), ends, *(x.tolist() for x in lengths), strict=True
+    ):
         previous, source = source, both[0]
         length = max(both)
         size = start - bounds[-1]

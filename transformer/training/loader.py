@@ -52,7 +52,9 @@ class StepBatches:
         self._plan, self._pairs, self._meta = plan, pairs, meta
         self._num_parts, self._ranks = num_parts, ranks
         self._thread = ThreadPoolExecutor(1, "epochs")
-        self._epochs: dict[int, Future[EpochBatches]] = {}  # the one that is asked for, and the next
+        self._epochs: dict[
+            int, Future[EpochBatches]
+        ] = {}  # the one that is asked for, and the next
 
     def indices(self, step: int) -> Integers:
         """The sentences of the step that follows `step` done ones."""

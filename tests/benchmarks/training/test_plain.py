@@ -78,7 +78,9 @@ def test_all_dropout_is_pytorchs(subject, model):
 
 def test_steps_lower_the_loss(subject, model):
     loop = PlainLoop(model, subject.ids.meta, subject.config)
-    batch = loop.batch(subject.ids.train, np.asarray(subject.ids.train.source_lengths).argsort()[:6])
+    batch = loop.batch(
+        subject.ids.train, np.asarray(subject.ids.train.source_lengths).argsort()[:6]
+    )
     before = loop.loss(*batch).item()
     for _ in range(5):
         loop.step(*batch, 0.01)
