@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.compute.workers import clean_and_die_once
@@ -40,6 +41,7 @@ VOCAB = VocabConfig(
     joint=None,
     source=BpeSpec(kind="bpe", size=290, min_frequency=1, mark_case=True),
     target=WordSpec(kind="word", boundary="sign", size=99, min_frequency=1),
+    max_sentences=None,
 )
 SETTINGS: dict[str, dict[str, Any]] = {
     "no duplicates": {"num_reject_samples": 3},
@@ -94,6 +96,25 @@ def test_shards_are_counted_and_tokenized_as_by_a_plain_loop(raw: Path, tmp_path
     assert tokenizers.target.json == fit_plainly(VOCAB.target, read_side(train, "target"))
     counts = hold_ids_against_plain_loop(tmp_path / "clean", tmp_path / "ids", tokenizers)
     assert 0 < counts["train"].dropped_too_long < counts["train"].pairs
+
+
+@pytest.mark.parametrize("size", [1, 7, 400, 1100])
+def test_a_vocabulary_is_fitted_on_a_sample_whatever_the_shards(
+    raw: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    train = part_path(raw, "train")
+    spec = WordSpec(kind="word", boundary="space", size=9999, min_frequency=1)
+    config = VocabConfig(joint=None, source=spec, target=spec, max_sentences=size)
+    lines = shards.sample_lines(1100, size)
+    assert (lines.size, lines[0] >= 1, lines[-1] <= 1100) == (size, True, True)
+    assert (np.diff(lines) > 0).all()
+    found = fit_pair(config, train)
+    sources = list(read_side(train, "source"))
+    assert found.source.json == fit_plainly(spec, [sources[line - 1] for line in lines])
+    monkeypatch.setattr(shards, "SHARD_PAIRS", 400)
+    assert fit_pair(config, train).sha256 == found.sha256
+    everything = fit_pair(config.model_copy(update={"max_sentences": None}), train)
+    assert (everything.sha256 == found.sha256) == (size == 1100)
 
 
 @pytest.mark.slow
