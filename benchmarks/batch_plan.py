@@ -71,18 +71,19 @@ def write_lengths(folder: Path, num_pairs: int, seed: int) -> None:
             for rows in blocks(size):
                 source = generator.normal(*LOG_SOURCE, rows.stop - rows.start)
                 target = source + generator.normal(*LOG_RATIO, len(source))
-                for side, logs in enumerate((source, target)):
+                for place, logs in enumerate((source, target)):
                     lengths = np.exp(logs).round().clip(2, LONGEST).astype("<i8")
-                    files[side].write((ends[side] + np.cumsum(lengths)).tobytes())
-                    ends[side] += int(lengths.sum())
-                    longest[side] = max(longest[side], int(lengths.max()))
+                    files[place].write((ends[place] + np.cumsum(lengths)).tobytes())
+                    ends[place] += int(lengths.sum())
+                    longest[place] = max(longest[place], int(lengths.max()))
         for side, end in zip(SIDES, ends, strict=True):
             with (folder / f"{split}.{side}.bin").open("wb") as ids:
                 ids.truncate(2 * end)
         counts[split] = SplitCounts(size, 0, *ends, *longest)
-    special = SpecialIds(0, 1, 2, 3)
-    values = special, special, True, "<u2", LONGEST, "synthetic", counts, hash_files(folder)
-    IdsMeta(8000, 8000, *values).write(folder)
+    special, hashes = SpecialIds(0, 1, 2, 3), hash_files(folder)
+    IdsMeta(8000, 8000, special, special, True, "<u2", LONGEST, "synthetic", counts, hashes).write(
+        folder
+    )
 
 
 def _measure(folder: Path, num_pairs: int, start: str) -> PlanRun:
@@ -98,11 +99,11 @@ def _measure(folder: Path, num_pairs: int, start: str) -> PlanRun:
         answer = process.stdout.read()
     if process.returncode:
         raise ValueError(f"the plan of {num_pairs} pairs: status {process.returncode}; see above")
-    return PlanRun(num_pairs, start, *json.loads(answer), peak)
+    return PlanRun(num_pairs, start, **json.loads(answer), peak_bytes=peak)
 
 
-def _make_batches(folder: Path, beside_seconds: float) -> tuple[float, float, float]:
-    # As `Trainer` begins; of `PlanRun` the seconds. It alone needs torch.
+def _make_batches(folder: Path, beside_seconds: float) -> dict[str, float]:
+    # As `Trainer` begins; of `PlanRun` what is seconds. It alone needs torch.
     from transformer.training.batching import BatchPlan
     from transformer.training.distributed import SINGLE_PROCESS
     from transformer.training.loader import StepBatches
@@ -126,7 +127,11 @@ def _make_batches(folder: Path, beside_seconds: float) -> tuple[float, float, fl
         make(middle + len(waits) % (plan.num_batches - middle))
     for step in range(20):
         make(plan.num_batches + step)
-    return to_first, float(np.mean(waits)), max(waits)
+    return {
+        "seconds_to_first_batch": to_first,
+        "mean_wait": float(np.mean(waits)),
+        "longest_wait": max(waits),
+    }
 
 
 if __name__ == "__main__":
