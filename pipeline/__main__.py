@@ -19,6 +19,7 @@ from pipeline.commands.pack import pack
 from pipeline.commands.plots import plots
 from pipeline.commands.promote import promote
 from pipeline.commands.recipe import recipe
+from pipeline.commands.repeat import repeat
 from pipeline.commands.save_marian import save_marian
 from pipeline.commands.serve import serve
 from pipeline.commands.sweep import sweep
@@ -51,7 +52,7 @@ for stage in (download, clean, vocab, tokenize, pretrain, train, evaluate, expor
     app.command(rich_help_panel="Stages, as `dvc repro` runs them")(stage)
 app.command(rich_help_panel="Commands", cls=TextCommand)(translate)
 for command in (
-    *(recipe, check, affected, experiments, compare, plots, sweep),
+    *(recipe, check, affected, experiments, compare, plots, sweep, repeat),
     *(pack, adopt, sync, promote, ui, serve, save_marian),
 ):
     app.command(rich_help_panel="Commands")(command)

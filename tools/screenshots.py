@@ -1,6 +1,6 @@
 """Pictures of MLflow's pages for docs/experiments.md: `python -m tools.screenshots`.
 
-They show the runs that are there: run three or more experiments of one corpus first.
+They show the runs that are there: run three or more quick experiments of one corpus first.
 """
 
 import io
@@ -27,9 +27,11 @@ _VISITED_BEFORE = {
     "mlflow.assistant.panelOpen_v1": "false",
 }
 _CURVES = "^(train_loss|valid_loss|perplexity|accuracy|learning_rate|gradient_norm)$"
-# What a page shows to a mouse alone, and offers of its makers.
+# What a page shows to a mouse alone, says of this machine's folders, and offers of its makers.
 _TIDY = """
 document.querySelectorAll('.modebar').forEach(bar => bar.remove());
+[...document.querySelectorAll('div, span')].filter(e => /^Path: file:/.test(e.innerText))
+  .forEach(e => e.style.visibility = 'hidden');
 [...document.querySelectorAll('button')]
   .filter(b => getComputedStyle(b).position == 'fixed' ||
                getComputedStyle(b.parentElement).position == 'fixed')
@@ -77,8 +79,8 @@ def _take(
 ) -> Iterator[tuple[str, bytes]]:
     training = "workflowType=machine_learning"
     listed = f"{url}/#/experiments/{number}/runs?{training}&viewStateShareKey="
-    page.open(f"{listed}ranked", 1600, 520)
-    page.wait(f"document.querySelectorAll('a[href*=\"/runs/\"]').length >= {len(runs)}")
+    page.open(f"{listed}quick", 1600, 520)
+    page.wait("document.body.innerText.includes('quick_bleu')", settle_seconds=3)
     yield "runs", _picture(page)
 
     page.open(f"{listed}curves&compareRunsMode=CHART", 1500, 1000)
@@ -117,7 +119,7 @@ def _picture(page: Page) -> bytes:
 
 
 def _find_runs(experiment: str) -> tuple[str, list[str], str]:
-    # The experiment's id, its evaluations, the best first, and the model of that one.
+    # The experiment's id, its quick evaluations, the best first, and the model of that one.
     from pipeline.tracking.backend import open_client
     from pipeline.tracking.runs import EVALUATION, KIND, PARENT
 
@@ -126,10 +128,12 @@ def _find_runs(experiment: str) -> tuple[str, list[str], str]:
     if found is None:
         raise ValueError(f"--experiment {experiment}: MLflow has none of this name")
     runs = client.search_runs(
-        [found.experiment_id], f"tags.{KIND} = '{EVALUATION}'", order_by=["metrics.bleu DESC"]
+        [found.experiment_id],
+        f"tags.{KIND} = '{EVALUATION}' and metrics.quick_bleu >= 0",
+        order_by=["metrics.quick_bleu DESC"],
     )
     if len(runs) < 3:
-        raise ValueError(f"{experiment} has {len(runs)} evaluations; the pictures need three")
+        raise ValueError(f"{experiment} has {len(runs)} quick evaluations; the pictures need three")
     ids = [run.info.run_id for run in runs]
     return found.experiment_id, ids, runs[0].data.tags[PARENT]
 

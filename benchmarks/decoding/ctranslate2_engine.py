@@ -24,16 +24,20 @@ def convert(folder: Path, quantization: str, output: Path) -> None:
         output: a new folder.
     """
     import numpy as np
-    from ctranslate2.specs import TransformerSpec, common_spec
+    from ctranslate2.specs import TransformerSpec, common_spec, transformer_spec
 
     values: dict[str, Any] = json.loads((folder / "shape.json").read_text())
     kinds = common_spec.Activation
     activations = {"relu": kinds.RELU, "gelu": kinds.GELU, "swish": kinds.SWISH}
-    spec = TransformerSpec.from_config(
-        (values["num_encoder_layers"], values["num_decoder_layers"]),
-        values["num_heads"],
-        pre_norm=values["is_pre_norm"],
-        activation=activations[values["activation"]],
+    common = {
+        "num_heads": values["num_heads"],
+        "pre_norm": values["is_pre_norm"],
+        "activation": activations[values["activation"]],
+        "rotary_dim": values["rotary_dim"],
+    }
+    spec = TransformerSpec(
+        transformer_spec.TransformerEncoderSpec(values["num_encoder_layers"], **common),
+        transformer_spec.TransformerDecoderSpec(values["num_decoder_layers"], **common),
     )
     with np.load(folder / "weights.npz") as arrays:
         for name in arrays.files:

@@ -117,12 +117,7 @@ def shape(model: Transformer) -> dict[str, Any]:
             "contenders out with --contenders, or train a model with "
             "model.layer_norm_variant = 'standard'"
         )
-    if config.position_encoding == "rotary":
-        raise ValueError(
-            "CTranslate2's encoder-decoder Transformer adds positions to embeddings; leave its "
-            "contenders out with --contenders, or train a model with "
-            "model.position_encoding = 'sinusoidal'"
-        )
+    is_rotary = config.position_encoding == "rotary"
     return {
         "num_encoder_layers": config.num_encoder_layers,
         "num_decoder_layers": config.num_decoder_layers,
@@ -131,6 +126,8 @@ def shape(model: Transformer) -> dict[str, Any]:
         "activation": config.activation,
         "norm_epsilon": config.norm_epsilon,
         "scale_embeddings": config.scale_embeddings,
+        # Of each head's features, in pairs of neighbors, as ours; null: positions are added.
+        "rotary_dim": config.d_model // config.num_heads if is_rotary else None,
     }
 
 
@@ -147,7 +144,8 @@ def layout(model: Transformer) -> Arrays:
         ("decoder", "decoder/embeddings", model.target_embedding),
     ):
         arrays[f"{place}/weight"] = _array(embedding.tokens.weight)
-        arrays[f"{stack}/position_encodings/encodings"] = _positions(embedding)
+        if model.config.position_encoding != "rotary":
+            arrays[f"{stack}/position_encodings/encodings"] = _positions(embedding)
         for index, layer in enumerate(getattr(model, stack)):
             for part, attribute in BLOCKS.items():
                 if not hasattr(layer, attribute):

@@ -83,6 +83,7 @@ def _without_dropout(
         "validate_every_steps": None,
         "early_stopping_patience": None,
         "average_checkpoints": 1,
+        "ema_decay": None,
         "accuracy_steps": None,
         "log_every_steps": 1,
         "save_every_seconds": float(NEVER),

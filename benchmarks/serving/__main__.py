@@ -10,14 +10,15 @@ import signal
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from benchmarks.harness.environment import ROOT
+from benchmarks.harness.environment import ROOT, UnavailableError
 from benchmarks.harness.machine import describe_run
 from benchmarks.harness.options import choose, run, tell
 from benchmarks.harness.report import MEBIBYTE, Verdict, judge, save_page, write_page
@@ -25,7 +26,16 @@ from benchmarks.harness.rounds import idle_seconds, others_share
 from benchmarks.serving.fuzz import fuzz
 from benchmarks.serving.load import percentile
 from benchmarks.serving.pictures import draw
-from benchmarks.serving.servers import Load, Server, replace_model, rival, service, start_load
+from benchmarks.serving.servers import (
+    Load,
+    Server,
+    libretranslate,
+    replace_model,
+    service,
+    start_load,
+)
+from transformer.files import read_json
+from transformer.serving.card import load_card
 
 NUM_CLIENTS = 32
 SHARE = 0.8
@@ -36,8 +46,10 @@ OVERLOAD = 10
 class Bench:
     """What the parts share, and what they found."""
 
-    model: Path
+    project: Path
     texts: list[str]
+    # Of requests: the same texts.
+    bodies: list[str]
     seconds: float
     soak_seconds: float
     num_requests: int
@@ -45,6 +57,11 @@ class Bench:
     capacity: float | None = None
     figures: dict[str, Any] = field(default_factory=dict)
     verdicts: list[Verdict] = field(default_factory=list)
+
+    @property
+    def model(self) -> Path:
+        """The translator."""
+        return self.project / "models/translator"
 
     @property
     def log(self) -> Path:
@@ -73,7 +90,7 @@ def one_client(bench: Bench) -> None:
     """What HTTP adds to a call."""
     alone = statistics.median(bench.library(1))
     with bench.service() as server:
-        found = start_load([server.url], bench.texts, bench.seconds, num_clients=1).result()
+        found = start_load([server.url], bench.bodies, bench.seconds, num_clients=1).result()
     added = 1000 * (statistics.median(found["latencies"]) - alone)
     bench.figures["one client: the library's median, ms"] = 1000 * alone
     bench.figures["one client: the service adds, ms"] = added
@@ -84,25 +101,42 @@ def throughput(bench: Bench) -> None:
     """32 clients with single sentences."""
     batches = 32 / statistics.mean(bench.library(32))
     alone = 1 / statistics.mean(bench.library(1))
-    with rival(bench.model, bench.log) as server:
-        plain = _clients(bench, server)
     capacity = bench.rate()
     bench.figures["sentences a second: library, batches of 32"] = batches
     bench.figures["sentences a second: library, one by one"] = alone
     bench.figures["sentences a second: service, 32 clients"] = capacity
-    bench.figures["sentences a second: plain FastAPI loop, 32 clients"] = plain
     bench.verdicts += [
         judge("32 clients over the library in batches of 32", capacity / batches, 0.9),
         judge("32 clients over the library one by one", capacity / alone, 3),
-        judge("32 clients over a plain FastAPI loop", capacity / plain, 1),
     ]
+
+
+def rival(bench: Bench) -> None:
+    """LibreTranslate's own server, with our weights in CTranslate2 behind it."""
+    folder = bench.folder / "libretranslate"
+    capacity = bench.rate()
+    ratio = None
+    try:
+        with libretranslate(bench.project, folder, bench.log) as server:
+            start_load([server.url], bench.bodies, 3, num_clients=NUM_CLIENTS).result()
+            alone = start_load([server.url], bench.bodies, bench.seconds).result()
+            theirs = _clients(bench, server)
+    except UnavailableError as error:
+        bench.figures["LibreTranslate"] = str(error)
+    else:
+        median = statistics.median(alone["latencies"])
+        bench.figures["one client: LibreTranslate's median, ms"] = 1000 * median
+        bench.figures["sentences a second: LibreTranslate, 32 clients"] = theirs
+        bench.figures["sentences a second: service, 32 clients"] = capacity
+        ratio = capacity / theirs
+    bench.verdicts.append(judge("32 clients over LibreTranslate", ratio, 1))
 
 
 def tail(bench: Bench) -> None:
     """The slowest hundredth, below the capacity."""
     rate = SHARE * bench.rate()
     with bench.service() as server:
-        found = start_load([server.url], bench.texts, bench.seconds, rate=rate).result()
+        found = start_load([server.url], bench.bodies, bench.seconds, rate=rate).result()
     bench.figures["80 % of capacity: median and 99th percentile, s"] = [
         percentile(found["latencies"], share) for share in (0.5, 0.99)
     ]
@@ -117,14 +151,14 @@ def overload(bench: Bench) -> None:
     """Ten times what it can do, and the time after it."""
     rate = bench.rate()
     with bench.service() as server:
-        start_load([server.url], bench.texts, 3, rate=rate / 2).result()
+        start_load([server.url], bench.bodies, 3, rate=rate / 2).result()
         before = server.memory_bytes
-        load = start_load([server.url], bench.texts, bench.seconds, rate=OVERLOAD * rate)
+        load = start_load([server.url], bench.bodies, bench.seconds, rate=OVERLOAD * rate)
         time.sleep(0.8 * bench.seconds)
         growth = (server.memory_bytes - before) / MEBIBYTE
         found = load.result()
         time.sleep(5)
-        after = start_load([server.url], bench.texts, 5, rate=rate / 2).result()
+        after = start_load([server.url], bench.bodies, 5, rate=rate / 2).result()
     made = sum(found["statuses"].values()) / found["seconds"] / rate
     bench.figures["overload: times the capacity that the load made"] = made
     bench.figures["overload: statuses"] = found["statuses"]
@@ -150,7 +184,7 @@ def soak(bench: Bench) -> None:
     """Saturation for a long time."""
     rate, memory = bench.rate(), []
     with bench.service() as server:
-        load = start_load([server.url], bench.texts, bench.soak_seconds, num_clients=NUM_CLIENTS)
+        load = start_load([server.url], bench.bodies, bench.soak_seconds, num_clients=NUM_CLIENTS)
         begin = time.monotonic()
         while (now := time.monotonic() - begin) < bench.soak_seconds - 1:
             time.sleep(min(5.0, bench.soak_seconds / 10))
@@ -174,7 +208,7 @@ def faults(bench: Bench) -> None:
     """Replicas that die, TERM with requests in flight, 20 new versions."""
     with bench.service() as one, bench.service() as two:
         urls = [one.url, two.url]
-        load = start_load(urls, bench.texts, 20, num_clients=NUM_CLIENTS, retries=3)
+        load = start_load(urls, bench.bodies, 20, num_clients=NUM_CLIENTS, retries=3)
         time.sleep(5)
         two.kill()
         start = time.monotonic()
@@ -187,17 +221,20 @@ def faults(bench: Bench) -> None:
         judge("kill -9 of one of two replicas, retries: lost", lost, 0, "{:.0f}", is_most=True)
     )
     with bench.service() as server:
-        load = start_load([server.url], bench.texts, 6, num_clients=NUM_CLIENTS)
+        load = start_load([server.url], bench.bodies, 6, num_clients=NUM_CLIENTS)
         time.sleep(4)
         code = server.kill(signal.SIGTERM)
         found = load.result()
-    bench.figures["TERM: exit code, statuses (0: connection refused)"] = [code, found["statuses"]]
+    bench.figures["TERM: exit code, statuses (0: connection refused, -1: closed)"] = [
+        code,
+        found["statuses"],
+    ]
     broken = sum(n for status, n in found["statuses"].items() if status not in ("0", "200"))
     bench.verdicts.append(judge("TERM: errors", broken + found["wrong"], 0, "{:.0f}", is_most=True))
     folder = bench.folder / "swapped"
     shutil.copytree(bench.model, folder)
     with bench.service(model=folder) as server:
-        load = start_load([server.url], bench.texts, 40, num_clients=NUM_CLIENTS)
+        load = start_load([server.url], bench.bodies, 40, num_clients=NUM_CLIENTS)
         statuses = []
         for number in range(20):
             replace_model(folder, _stamped(bench, number))
@@ -230,6 +267,7 @@ def fuzzing(bench: Bench) -> None:
 PARTS: dict[str, Callable[[Bench], None]] = {
     "one-client": one_client,
     "throughput": throughput,
+    "rival": rival,
     "tail": tail,
     "overload": overload,
     "faults": faults,
@@ -239,7 +277,7 @@ PARTS: dict[str, Callable[[Bench], None]] = {
 
 
 def _clients(bench: Bench, server: Server) -> float:
-    found = start_load([server.url], bench.texts, bench.seconds, num_clients=NUM_CLIENTS).result()
+    found = start_load([server.url], bench.bodies, bench.seconds, num_clients=NUM_CLIENTS).result()
     return float(len(found["latencies"]) / found["seconds"])
 
 
@@ -261,48 +299,74 @@ def _read_texts(project: Path) -> list[str]:
     return texts
 
 
-def _page(bench: Bench, others: float) -> str:
-    lines = [
-        f"- {name}: {json.dumps(value, ensure_ascii=False)}"
-        for name, value in bench.figures.items()
-        if "by time" not in name
-    ]
-    note = f"Other processes took {others:.0%} of the machine's cores meanwhile."
-    parts = [describe_run(f"{bench.seconds:g} s a measurement"), note, "\n".join(lines)]
-    return write_page("The HTTP service", "serving", parts, bench.verdicts)
+def _bodies(project: Path, texts: Sequence[str]) -> list[str]:
+    card = load_card(project / "models/translator")
+    pair = {"source": card.source_language, "target": card.target_language}
+    return [json.dumps({"q": text} | pair) for text in texts]
+
+
+def _page(record: Mapping[str, Any]) -> str:
+    parts, verdicts = [], []
+    for name in (name for name in PARTS if name in record):
+        part = record[name]
+        lines = [
+            f"- {figure}: {json.dumps(_short(value), ensure_ascii=False)}"
+            for figure, value in part["figures"].items()
+            if "by time" not in figure
+        ]
+        note = f"Other processes took {part['others_share']:.0%} of the cores meanwhile."
+        parts += [f"## {name}", f"{part['run']} {note}", "\n".join(lines)]
+        verdicts += [Verdict(**verdict) for verdict in part["verdicts"]]
+    return write_page("The HTTP service", "serving", parts, verdicts)
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_short(one) for one in value]
+    return float(f"{value:.3g}") if isinstance(value, float) else value
 
 
 def main(
-    project: Annotated[Path, typer.Option(help="With models/translator and data/raw.")] = ROOT,
+    project: Annotated[Path, typer.Option(help="With models/ and data/raw.")] = ROOT,
     parts: Annotated[str, typer.Option(help="Comma-separated.")] = ",".join(PARTS),
     seconds: Annotated[float, typer.Option(min=1, help="Of each measurement.")] = 30,
     soak_seconds: Annotated[float, typer.Option(min=5)] = 1200,
     requests: Annotated[int, typer.Option(min=1, help="Of the fuzzer.")] = 10_000,
     output: Annotated[
-        Path | None, typer.Option(help="The page; JSON and picture beside it.")
+        Path | None,
+        typer.Option(help="The page; JSON and picture beside it. Other parts stay as they were."),
     ] = None,
 ) -> None:
     """Measure the HTTP service; about 35 minutes of an idle machine, 20 of them the soak."""
     chosen = choose(parts, PARTS, "--parts")
-    started, idle = time.perf_counter(), idle_seconds()
+    project = project.resolve()
+    texts = _read_texts(project)
+    record: dict[str, Any] = {}
+    if output is not None and output.with_suffix(".json").exists():
+        record = read_json(output.with_suffix(".json"))
     with tempfile.TemporaryDirectory() as temporary:
+        bodies = _bodies(project, texts)
         bench = Bench(
-            (project / "models/translator").resolve(),
-            _read_texts(project),
-            seconds,
-            soak_seconds,
-            requests,
-            Path(temporary),
+            project, texts, bodies, seconds, soak_seconds, requests, folder=Path(temporary)
         )
         for name in chosen:
             tell(name)
+            started, idle, used = time.perf_counter(), idle_seconds(), sum(os.times()[:4])
+            bench.figures, bench.verdicts = {}, []
             PARTS[name](bench)
-        used = sum(os.times()[:4])  # with those of children that have ended
-        page = _page(bench, others_share(started, idle, used))
-    typer.echo(page)
+            used = sum(os.times()[:4]) - used  # with those of children that have ended
+            record[name] = {
+                "run": describe_run(f"{seconds:g} s a measurement"),
+                "others_share": others_share(started, idle, used),
+                "figures": bench.figures,
+                "verdicts": [asdict(verdict) for verdict in bench.verdicts],
+            }
+            if output is not None:  # what comes later may fail
+                save_page(output, _page(record), json.dumps(record, indent=1) + "\n")
+    typer.echo(_page(record))
     if output is not None:
-        save_page(output, page, json.dumps(bench.figures, indent=2) + "\n")
-        draw(output.with_suffix(".png"), bench.figures)
+        figures = [part["figures"] for part in record.values()]
+        draw(output.with_suffix(".png"), dict(ChainMap(*figures)))
 
 
 if __name__ == "__main__":

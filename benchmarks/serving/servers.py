@@ -10,38 +10,67 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import psutil
 
-from benchmarks.harness.environment import ROOT
+from benchmarks.decoding.ctranslate2_model import convert_model
+from benchmarks.harness.environment import (
+    ROOT,
+    Environment,
+    ensure_environment,
+    project_environment,
+)
 from benchmarks.serving.load import Job
+from transformer.files import write_json
+from transformer.model.checkpoint import load_with_tokenizers
+from transformer.serving.card import load_card
 
+# The last three are for our tokenizer in it.
+LIBRETRANSLATE = Environment(
+    "libretranslate",
+    ("libretranslate==1.9.6", "ctranslate2==4.8.5", "pydantic==2.14.3", "tokenizers==0.23.3"),
+)
 _START_SECONDS = 60
 
 
 class Server:
-    """A process that answers `GET /ready`, on a free port.
+    """A process that listens on a free port.
+
+    Args:
+        command: with `{port}` where that stands.
+        log: where it writes.
+        health: a route that answers once it is ready.
+        variables: of its environment, besides ours.
 
     Raises:
         ValueError: it ended, or was not ready in time.
     """
 
-    def __init__(self, command: Sequence[str], log: Path) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        log: Path,
+        health: str = "/ready",
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [part.format(port=self.port) for part in command]
-        self._log = log
+        self._log, self._health = log, health
+        self._environment = project_environment() | dict(variables or {})
         self.start()
 
     def start(self) -> None:
         """Starts it, or starts it again, on the same port."""
         with self._log.open("a") as log:
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log, cwd=ROOT)
+            self.process = subprocess.Popen(
+                self._command, stdout=log, stderr=log, cwd=ROOT, env=self._environment
+            )
         deadline = time.monotonic() + _START_SECONDS
         while not self.is_ready():
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -52,7 +81,7 @@ class Server:
     def is_ready(self) -> bool:
         """Whether it answers."""
         try:
-            with urllib.request.urlopen(f"{self.url}/ready", timeout=5):
+            with urllib.request.urlopen(f"{self.url}{self._health}", timeout=5):
                 return True
         except (urllib.error.URLError, OSError):
             return False
@@ -94,14 +123,38 @@ def service(model: Path, log: Path, *options: str) -> Server:
     return Server([*command, "--port", "{port}", "--cache-entries", "0", *options], log)
 
 
-def rival(model: Path, log: Path) -> Server:
-    """The plain loop."""
-    return Server([sys.executable, "-m", "benchmarks.serving.rival", str(model), "{port}"], log)
+def libretranslate(project: Path, folder: Path, log: Path) -> Server:
+    """LibreTranslate's server with a project's model, int8, a worker for each core.
+
+    Raises:
+        UnavailableError: it can't be installed, or CTranslate2 has no such model.
+    """
+    python = ensure_environment(LIBRETRANSLATE)
+    translator = project / "models/translator"
+    model, info, _ = load_with_tokenizers(project / "models/checkpoint", translator)
+    package = folder / "packages/ours"
+    convert_model(python, folder / "ctranslate2", model, info, None)
+    shutil.copytree(folder / "ctranslate2/int8", package / "model")
+    card = load_card(translator)
+    codes = {"from_code": card.source_language, "to_code": card.target_language}
+    names = {"from_name": card.source_language, "to_name": card.target_language}
+    write_json(package / "metadata.json", codes | names | {"package_version": "1"})
+    command = [str(python), "-m", "benchmarks.serving.libretranslate", str(translator), "{port}"]
+    variables = {
+        "XDG_DATA_HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder),
+        "XDG_CACHE_HOME": str(folder),
+        "ARGOS_PACKAGES_DIR": str(folder / "packages"),
+        "ARGOS_COMPUTE_TYPE": "int8",
+        "ARGOS_INTER_THREADS": str(os.cpu_count()),
+        "ARGOS_INTRA_THREADS": "1",
+    }
+    return Server(command, log, "/health", variables)
 
 
 def start_load(
     urls: Sequence[str],
-    texts: Sequence[str],
+    bodies: Sequence[str],
     seconds: float,
     rate: float | None = None,
     num_clients: int = 1,
@@ -110,7 +163,7 @@ def start_load(
     """Begins to ask; `Load.result` waits for its end."""
     job = Job(
         urls=list(urls),
-        texts=list(texts),
+        bodies=list(bodies),
         seconds=seconds,
         rate=rate,
         num_clients=num_clients,

@@ -4,7 +4,10 @@ from typing import Annotated
 
 import typer
 
-_NAME = "A commit, branch, DVC experiment, `workspace`, or an MLflow run's id or name."
+_NAME = (
+    "A commit, branch, DVC experiment, what `repeat` was told, `workspace`, or an MLflow run's id "
+    "or name."
+)
 
 
 def compare(
@@ -21,9 +24,17 @@ def compare(
 
     from pipeline.experiments.comparison import compare as compare_results
     from pipeline.experiments.comparison_report import describe_comparison, list_comparison
-    from pipeline.experiments.lookup import find_results
+    from pipeline.experiments.lookup import find_seeds
+    from pipeline.experiments.seeds_comparison import compare_seeds
+    from pipeline.experiments.seeds_report import describe_seeds, list_seeds
 
-    comparison = compare_results(find_results(a), find_results(b))
+    sides = find_seeds(a), find_seeds(b)
+    if any(len(side) > 1 for side in sides):
+        seeds = compare_seeds(*sides)
+        values = list_seeds(seeds, (a, b))
+        typer.echo(json.dumps(values, indent=2) if as_json else describe_seeds(seeds, (a, b)))
+        return
+    comparison = compare_results(*(side[0] for side in sides))
     if as_json:
         values = list_comparison(comparison, num_sentences)
         typer.echo(json.dumps(values, indent=2, ensure_ascii=False))

@@ -21,6 +21,7 @@ def promote(
 ) -> None:
     """Make a translator the champion, if it is significantly better on the same test set."""
     from pipeline.tracking.backend import require_client
+    from pipeline.tracking.kept_checkpoint import keep_checkpoint
     from pipeline.tracking.promotion import compare_with_champion, make_champion
 
     client = require_client()
@@ -32,6 +33,8 @@ def promote(
     elif comparison.is_better or force:
         make_champion(client, comparison)
         typer.echo(f"version {challenger.version} is the champion now")
+        if not keep_checkpoint(client, challenger.version):
+            typer.echo("models/checkpoint is another model's: its weights are not kept beside it")
     else:
         assert champion is not None
         raise ValueError(

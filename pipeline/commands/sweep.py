@@ -20,27 +20,20 @@ def sweep(
     output: Annotated[Path, typer.Option(help="The PNG file.")] = Path("dvc_plots/sweep.png"),
 ) -> None:
     """Queue and run a grid, learning rate x dropout by default; what has run is not run again."""
-    from pipeline.corpus_check import find_unknown_file, is_local
     from pipeline.experiments.grid import parse_grid
-    from pipeline.experiments.queueing import has_run, list_experiments, queue_missing, run_queue
+    from pipeline.experiments.queueing import list_experiments, queue_missing, run_queue
     from pipeline.experiments.sweep_picture import draw_sweep
     from pipeline.experiments.sweep_report import collect_scores, describe_sweep
-    from pipeline.params import load_sections
-    from transformer.text.corpus_config import CorpusConfig
 
-    (corpus,) = load_sections(("corpus", CorpusConfig))
-    if is_local(corpus) and (unknown := find_unknown_file(Path(corpus.path))):
-        raise ValueError(unknown)
     grid = parse_grid(changes or [])
     points = grid.points()
     queued = queue_missing(points)
-    typer.echo(f"{len(points)} experiments, {len(queued)} of them queued now")
+    typer.echo(f"{len(points)} experiments, {len(queued.now)} of them queued now")
     if grid.fixed:
         typer.echo(f"{grid.sweep} in their names is {', '.join(grid.fixed)}")
-    rows = list_experiments()
-    if not all(point.name in rows and has_run(rows[point.name]) for point in points):
+    if queued.waiting:
         run_queue(jobs)
-        rows = list_experiments()
+    rows = list_experiments()
     scores = collect_scores(points, rows)
     draw_sweep(grid, scores, output)
     typer.echo(f"\n{describe_sweep(points, rows, scores)}\n-> {output}")

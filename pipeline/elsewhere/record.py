@@ -95,8 +95,13 @@ def input_paths(stage: PackedStage) -> list[Path]:
     code = code_dependencies(stage)
     if stage == "evaluate":
         return [*code, RAW / "test.parquet", CLEAN / "test.parquet", TOKENIZER, CHECKPOINT]
-    starts_afresh = read_params()["train"]["initialize_from"] is None
-    return [*code, IDS] if starts_afresh else [*code, IDS, PRETRAINED]
+    train = read_params()["train"]
+    paths = [*code, IDS]
+    if train["initialize_from"] is not None:
+        paths.append(PRETRAINED)
+    if train["segmentation"] is not None:
+        paths.append(TOKENIZER)
+    return paths
 
 
 def hash_files(paths: Iterable[Path], folder: Path = Path()) -> dict[str, str]:

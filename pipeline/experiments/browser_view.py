@@ -12,7 +12,9 @@ from pipeline.schema import SECTIONS
 from pipeline.tracking.promotion import CHAMPION, mark_champion
 from pipeline.tracking.runs import EVALUATION, KIND, MODEL
 
-_RANKED, _CURVES = "ranked", "curves"
+_RANKED, _QUICK, _CURVES = "ranked", "quick", "curves"
+# What the figures of evaluations on a sample of the test set begin with.
+_QUICK_PREFIX = "quick_"
 _VIEW = "mlflow.sharedViewState.{}"
 _DESCRIPTION = "mlflow.note.content"
 # Without it MLflow opens its pages for language models' answers, and the switch from there to these
@@ -34,12 +36,12 @@ _WIDTHS = {
     "metrics.`chrf`": 80,
     "metrics.`int8_bleu`": 95,
 }
-_PARAM_WIDTH = 150
+_PARAM_WIDTH, _PREFIX_WIDTH = 150, 35
 # A regular expression: the charts that tell models apart.
 _CHARTS = "^(train_loss|valid_loss|perplexity|accuracy|learning_rate|gradient_norm)$"
 
 _HOW_TO_READ = """\
-Translators of the corpus **{name}**: [ranked by BLEU]({ranked}), their [curves]({curves}).
+Translators of the corpus **{name}**: [ranked by BLEU]({ranked}){quick}, their [curves]({curves}).
 
 - A run with `tags.kind = 'evaluation'` is one model with one group of decoding settings on one \
 test set. Its name begins with its BLEU (PyTorch's); `bleu_low` to `bleu_high` is the 95 % \
@@ -68,11 +70,17 @@ def set_up_pages(client: Any) -> dict[str, dict[str, str]]:
             "curves": f"{_link(number, _CURVES)}&compareRunsMode=CHART",
         }
         ranked, curves = links.values()
+        quick = ""
+        if any(f"{_QUICK_PREFIX}bleu" in run.data.metrics for run in runs):
+            links["quick ones, ranked"] = _link(number, _QUICK)
+            quick = f" ([quick ones]({links['quick ones, ranked']}))"
         varying = varying_params([run.data.params for run in runs])
+        text = _HOW_TO_READ.format(name=experiment.name, ranked=ranked, quick=quick, curves=curves)
         tags = {
             _VIEW.format(_RANKED): json.dumps(make_ranking(varying)),
+            _VIEW.format(_QUICK): json.dumps(make_ranking(varying, _QUICK_PREFIX)),
             _VIEW.format(_CURVES): json.dumps(make_curves()),
-            _DESCRIPTION: _HOW_TO_READ.format(name=experiment.name, ranked=ranked, curves=curves),
+            _DESCRIPTION: text,
         }
         for key, value in tags.items():
             if experiment.tags.get(key) != value:
@@ -91,16 +99,23 @@ def varying_params(models: Sequence[Mapping[str, str]]) -> list[str]:
     return sorted(varying, key=lambda key: (order.get(key.split(".", 1)[0], len(order)), key))
 
 
-def make_ranking(params: Sequence[str]) -> dict[str, Any]:
+def make_ranking(params: Sequence[str], prefix: str = "") -> dict[str, Any]:
     """The state of MLflow's list of runs, as its interface keeps it: the best evaluation first.
 
     Args:
         params: that differ, for columns.
+        prefix: of the names of figures; evaluations without such a BLEU are not listed.
     """
+    bleu = f"metrics.`{prefix}bleu`"
     others = [name for name in params if name != _BEAM_SIZE][:_MAX_PARAMS]
-    widths = _WIDTHS | {f"params.`{name}`": _PARAM_WIDTH for name in others}
+    widths = {
+        name.replace("metrics.`", f"metrics.`{prefix}"): width
+        + (_PREFIX_WIDTH if prefix and name.startswith("metrics.") else 0)
+        for name, width in _WIDTHS.items()
+    } | {f"params.`{name}`": _PARAM_WIDTH for name in others}
     return _list(EVALUATION) | {
-        "orderByKey": "metrics.`bleu`",
+        "searchFilter": f"{_filter(EVALUATION)} and {bleu} >= 0",
+        "orderByKey": bleu,
         "orderByAsc": False,
         "selectedColumns": [name for name in widths if name != _NAME_COLUMN],
         "columnOrder": list(widths),

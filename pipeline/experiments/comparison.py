@@ -70,12 +70,7 @@ def compare(a: Results, b: Results) -> Comparison:
     Raises:
         ResultsError: they were scored on different test sets, or with different tokenisations.
     """
-    _check_test_sets(a, b)
-    if a.bleu_tokenizer != b.bleu_tokenizer:
-        raise ResultsError(
-            f"BLEU of {a.name} was computed with evaluate.bleu_tokenizer = {a.bleu_tokenizer}, "
-            f"of {b.name} with {b.bleu_tokenizer}; score both with one of them"
-        )
+    check_comparable(a, b)
     difference = compare_bleu(
         [one.text for one in b.translations],
         [one.text for one in a.translations],
@@ -91,6 +86,20 @@ def compare(a: Results, b: Results) -> Comparison:
         bleu=difference,
         sentences=[SentencePair(row, left, right) for row, (left, right) in pairs],
     )
+
+
+def check_comparable(a: Results, b: Results) -> None:
+    """Refuses results that can't be held against each other.
+
+    Raises:
+        ResultsError: they were scored on different test sets, or with different tokenisations.
+    """
+    _check_test_sets(a, b)
+    if a.bleu_tokenizer != b.bleu_tokenizer:
+        raise ResultsError(
+            f"BLEU of {a.name} was computed with evaluate.bleu_tokenizer = {a.bleu_tokenizer}, "
+            f"of {b.name} with {b.bleu_tokenizer}; score both with one of them"
+        )
 
 
 def list_param_differences(a: Results, b: Results) -> list[ParamDifference]:

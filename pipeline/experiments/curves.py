@@ -85,6 +85,7 @@ def draw_trainings(trainings: Sequence[Training], path: Path) -> None:
     """Writes a PNG of four panels, a colour for each training; the same for the same figures."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+    from matplotlib.ticker import LogFormatter
 
     from transformer.evaluation.plots import write_figure
 
@@ -101,6 +102,8 @@ def draw_trainings(trainings: Sequence[Training], path: Path) -> None:
         axes.grid(alpha=0.3)
         if is_logarithmic:
             axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(LogFormatter())
+            axes.yaxis.set_minor_formatter(LogFormatter())  # 2 and 3, not 2 x 10^0
         if len(lines) > 1:
             styles = [
                 Line2D([], [], color="grey", ls=style, label=word) for _, style, word in lines

@@ -1,6 +1,7 @@
 """From what a user calls an experiment to its results."""
 
 from pipeline.experiments.mlflow_runs import read_run
+from pipeline.experiments.repeats import find_repeats
 from pipeline.experiments.results import Results, ResultsError
 from pipeline.experiments.revisions import read_revision
 
@@ -15,6 +16,16 @@ def find_results(name: str) -> Results:
     if found is None:
         raise unknown(name)
     return found
+
+
+def find_seeds(name: str) -> list[Results]:
+    """Results of each seed that `repeat` ran under this name, or of the one that has it.
+
+    Raises:
+        ResultsError: nothing has this name, or it has no results.
+    """
+    repeats = find_repeats(name)
+    return [find_results(one.name) for one in repeats] if repeats else [find_results(name)]
 
 
 def unknown(name: str) -> ResultsError:

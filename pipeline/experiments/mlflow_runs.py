@@ -126,7 +126,9 @@ def _choose_evaluation(client: Any, name: str, run: Any) -> Any:
 
 def _find_model(client: Any, run: Any) -> Any:
     parent = run.data.tags.get(PARENT)
-    return run if parent is None else client.get_run(parent)
+    if parent is None or run.data.tags.get(KIND) == MODEL:  # whose parent is a repeat
+        return run
+    return client.get_run(parent)
 
 
 def _read_artifact(client: Any, run: Any, folder: str, file: str) -> str | None:

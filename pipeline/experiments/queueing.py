@@ -5,16 +5,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from pipeline.corpus_check import find_unknown_file, is_local
 from pipeline.experiments.changed_params import change_params
 from pipeline.experiments.grid import Point
 from pipeline.experiments.results import ResultsError
 from pipeline.experiments.revisions import open_revision
 from pipeline.flattening import list_changes
-from pipeline.params import parse_params
+from pipeline.params import load_sections, parse_params
 from pipeline.paths import PARAMS
 from pipeline.repository import run_dvc
+from transformer.text.corpus_config import CorpusConfig
 
 
 def list_experiments() -> dict[str, Mapping[str, Any]]:
@@ -29,16 +32,30 @@ def has_run(row: Mapping[str, Any]) -> bool:
     return row["State"] in (None, "Success")  # None: it never was in the queue
 
 
-def queue_missing(points: Sequence[Point]) -> list[Point]:
-    """Queues the experiments that neither have run nor wait, failed ones again; returns them.
+class Queued(NamedTuple):
+    """What became of a sweep's experiments."""
+
+    now: list[Point]
+    # Among them those that waited already.
+    waiting: list[Point]
+
+
+def queue_missing(points: Sequence[Point]) -> Queued:
+    """Queues the experiments that neither have run nor wait, failed ones again.
 
     Raises:
         ResultsError: one was run under this name with other params.
         ConfigError: one has params that are not valid; then none is queued.
+        ValueError: neither git nor DVC knows the text, so that copies would lack it.
     """
-    _fail_abandoned()
+    (corpus,) = load_sections(("corpus", CorpusConfig))
+    if is_local(corpus) and (unknown := find_unknown_file(Path(corpus.path))):
+        raise ValueError(unknown)
     known = list_experiments()
-    missing = []
+    if any(row["State"] == "Running" for row in known.values()):
+        _fail_abandoned()
+        known = list_experiments()
+    missing, waiting = [], []
     for point in points:
         expected = change_params(point.changes)
         row = known.get(point.name)
@@ -46,12 +63,14 @@ def queue_missing(points: Sequence[Point]) -> list[Point]:
             missing.append(point)
         elif has_run(row):
             _check_params(point.name, expected)
+        else:
+            waiting.append(point)
     for point in missing:
         if point.name in known:
             run_dvc("queue", "remove", point.name)
         changes = [part for change in point.changes for part in ("-S", change)]
         run_dvc("exp", "run", "--queue", "--name", point.name, *changes)
-    return missing
+    return Queued(missing, missing + waiting)
 
 
 def run_queue(num_jobs: int) -> None:

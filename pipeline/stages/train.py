@@ -14,7 +14,7 @@ def train(
 ) -> None:
     """Train the Transformer, or go on where a killed training was."""
     from pipeline.params import load_section, load_sections
-    from pipeline.paths import CHECKPOINT, IDS
+    from pipeline.paths import CHECKPOINT, IDS, TOKENIZER
     from pipeline.training.launcher import (
         check_devices,
         end_with_launcher,
@@ -49,6 +49,8 @@ def train(
     from transformer.monitoring.progress import ProgressBar
     from transformer.monitoring.throughput import Meter
     from transformer.text.ids import load_ids
+    from transformer.text.resegmentation import Resegmentation
+    from transformer.text.tokenizer import TokenizerPair
     from transformer.training.device import choose_device, choose_precision, tune_process
     from transformer.training.trainer import Trainer
 
@@ -59,8 +61,12 @@ def train(
         device = ranks.device(choose_device(config.device))
         peak = measure_product_peak(device, choose_precision(config.precision, device), repeats=2)
         make_meter = partial(Meter, model_config, ids, device, ranks, peak)
+        resegment = None
+        if config.segmentation is not None:
+            tokenizers = TokenizerPair.load(TOKENIZER)
+            resegment = Resegmentation(config.segmentation, ids, tokenizers, config.seed)
         if profile:
-            trainer = Trainer(config, model_config, ids, ranks=ranks)
+            trainer = Trainer(config, model_config, ids, ranks=ranks, resegment=resegment)
             profile_folder = new_profile_folder()
             page = profile_training(trainer, make_meter(), profile_folder, ranks.is_first)
             if ranks.is_first:
@@ -81,6 +87,7 @@ def train(
                 resume=resume,
                 ranks=ranks,
                 initialize=initialize,
+                resegment=resegment,
             )
             if not ranks.is_first:
                 make_trainer(make_meter()).run()

@@ -14,8 +14,9 @@ from pipeline.tracking.tracker import LostError, Tracker
 from pipeline.tracking.training_files import corpus_name, describe_training
 
 MODEL_HASH = "model_hash"
-# What a run is: a trained model, or one evaluation of it, which is its child.
-KIND, MODEL, EVALUATION = "kind", "model", "evaluation"
+# What a run is: a trained model, one evaluation of it, which is its child, or the parent of models
+# that differ by their seed.
+KIND, MODEL, EVALUATION, REPEAT = "kind", "model", "evaluation", "repeat"
 PARENT = "mlflow.parentRunId"
 # Of an evaluation: how it decoded and scored, and what.
 _SETTINGS, _TEST_SET = "settings", "test_sha256"

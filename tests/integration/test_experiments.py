@@ -194,6 +194,25 @@ def test_a_sweep_runs_once_and_is_drawn(tried):
     assert picture.read_bytes() == drawn
 
 
+def test_seeds_are_one_experiment_with_mean_and_range(tried):
+    from mlflow.tracking import MlflowClient
+
+    printed = tried.pipeline("repeat", "twice", "--seeds", "2", "-S", "train.max_steps=3").stdout
+    assert "2 seeds, 2 of them queued now" in printed
+    assert re.search(r"range +\d+\.\d\d to \d+\.\d\d", printed)
+    told = compare(tried, "slower", "twice")
+    assert [one["name"] for one in told["b"]["seeds"]] == ["twice-seed=1", "twice-seed=2"]
+    assert "Welch" in told["bleu_difference"]["test"]
+    client = MlflowClient(f"sqlite:///{tried.folder}/mlruns/mlflow.db")
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    (parent,) = client.search_runs(experiments, "tags.kind = 'repeat'")
+    below = f"tags.`mlflow.parentRunId` = '{parent.info.run_id}'"
+    seeds = {run.data.params["train.seed"] for run in client.search_runs(experiments, below)}
+    assert seeds == {"1", "2"}
+    again = tried.pipeline("repeat", "twice", "--seeds", "2", "-S", "train.max_steps=3").stdout
+    assert "2 seeds, 0 of them queued now" in again
+
+
 def test_a_sweep_of_other_params_under_the_same_names_is_refused(tried, params):
     text = params.read_text()
     params.write_text(text.replace("max_length_extra: 10", "max_length_extra: 11"))

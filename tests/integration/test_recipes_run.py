@@ -188,7 +188,8 @@ PRETRAIN_TRAIN = (
     "gradient_accumulation: 1, "
     "max_epochs: 9, max_steps: 6, learning_rate: 1e-3, schedule: {kind: linear, warmup_steps: 2}, "
     "optimizer: {kind: adamw, beta1: 0.9, beta2: 0.98, epsilon: 1e-9, weight_decay: 0.01}, "
-    "max_grad_norm: 1.0, label_smoothing: 0.0, validate_every_steps: 3, "
+    "max_grad_norm: 1.0, label_smoothing: 0.0, r_drop: 0.0, "
+    "segmentation: null, ema_decay: null, validate_every_steps: 3, "
     "early_stopping_patience: null, "
     "average_checkpoints: 1, accuracy_steps: null, log_every_steps: 2, save_every_seconds: 60}"
 )

@@ -28,7 +28,8 @@ TRAIN = {
     "optimizer": {
         "kind": "adam", "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "weight_decay": 0.0,
     },
-    "max_grad_norm": 1.0, "label_smoothing": 0.0, "validate_every_steps": None,
+    "max_grad_norm": 1.0, "label_smoothing": 0.0, "r_drop": 0.0,
+    "segmentation": None, "ema_decay": None, "validate_every_steps": None,
     "early_stopping_patience": None, "average_checkpoints": 1, "accuracy_steps": None,
     "log_every_steps": 100, "save_every_seconds": 60.0,
 }  # fmt: skip

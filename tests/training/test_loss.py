@@ -3,7 +3,11 @@ import torch
 from torch.nn import functional as F
 
 from transformer.training import loss as objective
-from transformer.training.loss import score_targets, smoothed_cross_entropy
+from transformer.training.loss import (
+    consistent_cross_entropy,
+    score_targets,
+    smoothed_cross_entropy,
+)
 
 
 def inputs(has_bias=True, rows=13, width=6, vocab_size=11, dtype=torch.float64):
@@ -32,6 +36,24 @@ def test_loss_with_gradients_equals_pytorchs(label_smoothing, has_bias, chunk_lo
         with_gradients(wanted, hidden, weight, bias),
         strict=True,
     )
+    for mine, theirs in pairs:
+        torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-5, check_dtype=False)
+
+
+@pytest.mark.parametrize("chunk_logits", [1, 44, 1 << 20])
+def test_two_passes_loss_is_the_mean_with_their_divergences(chunk_logits, monkeypatch):
+    monkeypatch.setattr(objective, "_CHUNK_LOGITS_CPU", chunk_logits)
+    hidden, weight, bias, labels = inputs()
+    other = torch.randn_like(hidden, requires_grad=True)
+    leaves = hidden, other, weight, bias
+    logits = [F.linear(states, weight, bias) for states in (hidden, other)]
+    wanted = sum(F.cross_entropy(one, labels, reduction="sum", label_smoothing=0.1) / 2
+                 for one in logits)  # fmt: skip
+    logs = [one.log_softmax(1) for one in logits]
+    for p, q in (logs, logs[::-1]):
+        wanted = wanted + 5.0 / 4 * F.kl_div(q, p, reduction="sum", log_target=True)
+    ours = consistent_cross_entropy(*leaves, labels, 0.1, 5.0)
+    pairs = zip(with_gradients(ours, *leaves), with_gradients(wanted, *leaves), strict=True)
     for mine, theirs in pairs:
         torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-5, check_dtype=False)
 

@@ -1,8 +1,11 @@
 """A training that was stopped, or lost steps, ends as one that ran through: byte for byte."""
 
+from functools import partial
+
 import pytest
 import torch
 
+from tests.training.conftest import copies
 from transformer.model.checkpoint import save_checkpoint
 from transformer.training import loader
 from transformer.training.batching import BatchPlan
@@ -17,6 +20,7 @@ VARIANTS = {
     "plain": {},
     "accumulation": {"batch_tokens": 64, "gradient_accumulation": 3},
     "muon": {"optimizer": ADAM | {"kind": "muon", "momentum": 0.95}},
+    "two passes, a moving average": {"r_drop": 3.0, "ema_decay": 0.9},
     "averaged": {"average_checkpoints": 3, "validate_every_steps": 2},
     "stopping early": {
         "learning_rate": 0.3,
@@ -114,6 +118,21 @@ def test_stopped_after_any_step_it_ends_as_if_it_ran_through(
         started_at, result = exhaust(killed)
         assert started_at == starts
         assert outcome(result, tmp_path / f"{name} result") == whole
+
+
+def test_stopped_within_an_epoch_of_other_pairs_it_ends_as_if_it_ran_through(
+    tmp_path, config_of, model_config, copy_ids
+):
+    config = config_of("plain")
+    make = partial(Trainer, config, model_config, copy_ids, resegment=lambda n: copies(400, 7 + n))
+    store = StateStore(tmp_path / "states")
+    with pytest.raises(TrainingStopped):
+        make(resume=Resume(save=store.save, is_stop_requested=Kill(9, "stop"))).run()
+    resumed = make(resume=Resume(load=lambda: store.load().saved)).run()
+    whole = outcome(make().run(), tmp_path / "whole")
+    assert outcome(resumed, tmp_path / "resumed") == whole
+    usual = outcome(Trainer(config, model_config, copy_ids).run(), tmp_path / "usual")
+    assert usual[1] != whole[1]
 
 
 def test_with_two_threads_too_it_ends_as_if_it_ran_through(

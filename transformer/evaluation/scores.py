@@ -145,20 +145,46 @@ def compare_bleu(
     Raises:
         ValueError: no sentences, or lists of different lengths.
     """
-    _check(hypotheses, references)
-    _check(others, references)
-    metric = BLEU(tokenize=bleu_tokenizer, effective_order=True)  # it asks for that by sentence
-    sides = [_count_ngrams(metric, side, references) for side in (hypotheses, others)]
-    whole = [_score_ngrams(counts) for counts in sides]
-    draws = np.random.default_rng(SEED)
-    resampled = []
-    for _ in range(num_bootstrap):
-        rows = draws.choice(len(references), len(references))
-        better, worse = (_score_ngrams(counts[rows]) for counts in sides)
-        resampled.append(better - worse)
+    scores = resample_bleu(
+        [hypotheses, others], references, bleu_tokenizer=bleu_tokenizer, num_bootstrap=num_bootstrap
+    )
+    whole, *resampled = (scores[:, 0] - scores[:, 1]).tolist()
     resampled.sort()
     outside = num_bootstrap // 40  # 2.5 % on either side
-    return ScoreDifference(whole[0] - whole[1], resampled[outside], resampled[-1 - outside])
+    return ScoreDifference(whole, resampled[outside], resampled[-1 - outside])
+
+
+def resample_bleu(
+    systems: Sequence[Sequence[str]],
+    references: Sequence[str],
+    *,
+    bleu_tokenizer: str,
+    num_bootstrap: int,
+) -> NDArray[np.float64]:
+    """BLEU of several systems on the test set, and on resamples of it, the same ones for all.
+
+    Args:
+        systems: the translations of each, plain text, aligned with `references`.
+        references: plain text, one per sentence.
+        bleu_tokenizer: sacreBLEU's name of a tokenisation.
+        num_bootstrap: how many resamples.
+
+    Returns:
+        [1 + num_bootstrap, systems]; the first row is of the test set itself.
+
+    Raises:
+        ValueError: no sentences, or lists of different lengths.
+    """
+    for one in systems:
+        _check(one, references)
+    metric = BLEU(tokenize=bleu_tokenizer, effective_order=True)  # it asks for that by sentence
+    counts = [_count_ngrams(metric, one, references) for one in systems]
+    draws = np.random.default_rng(SEED)
+    scores = [[_score_ngrams(one) for one in counts]]
+    for _ in range(num_bootstrap):
+        rows = draws.choice(len(references), len(references))
+        scores.append([_score_ngrams(one[rows]) for one in counts])
+    return np.array(scores)
 
 
 def score_sentences(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:

@@ -67,6 +67,11 @@ class Pretraining(Section):
                 f"train.initial_embeddings = {self.train.initial_embeddings!r}: text without "
                 "translations has no lexicon; set it to 'random' here"
             )
+        if self.train.segmentation is not None:
+            raise ValueError(
+                "train.segmentation: pretraining makes its tasks of words as they are cut; set it "
+                "to null here"
+            )
         if self.train.num_processes > 1:
             raise ValueError(
                 f"train.num_processes = {self.train.num_processes}: pretraining runs in one "

@@ -115,6 +115,10 @@ class Tokenizer:
         """
         return [self._piece(id) for id in ids]
 
+    def token(self, id: int) -> str:
+        """The piece as the vocabulary has it; an id without one gives ""."""
+        return self._fast.id_to_token(id) or ""
+
     def unknown_spans(self, text: str) -> list[tuple[int, int]]:
         """Where the text is unknown: the character span [begin, end) of each unknown piece."""
         # As it stands: marks would move the spans, and with them nothing is unknown.

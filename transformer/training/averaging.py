@@ -1,8 +1,9 @@
-"""The mean of the latest snapshots of a model's weights."""
+"""Means of a model's weights: of its latest snapshots, and a moving one."""
 
 from collections import deque
 from collections.abc import Mapping
 
+import torch
 from torch import Tensor
 
 from transformer.model.weights import Weights
@@ -35,3 +36,22 @@ class WeightAverage:
                 total += other[name]
             mean[name] = (total / len(self._snapshots)).to(value.dtype)
         return mean
+
+
+class MovingAverage:
+    """An exponential moving average of weights, on their device.
+
+    The decay of update n is (1 + n) / (10 + n) until that exceeds the one that was asked for, so
+    that the initial weights don't linger.
+    """
+
+    def __init__(self, weights: Mapping[str, Tensor], decay: float) -> None:
+        self.weights: Weights = {name: value.detach().clone() for name, value in weights.items()}
+        self._decay = decay
+
+    @torch.no_grad()
+    def update(self, weights: Mapping[str, Tensor], step: int) -> None:
+        """Takes in the weights after the step of this number, counted from 1."""
+        decay = min(self._decay, (1 + step) / (10 + step))
+        means = list(self.weights.values())
+        torch._foreach_lerp_(means, [weights[name] for name in self.weights], 1 - decay)

@@ -52,7 +52,7 @@ def compile_ahead(
         ValueError: the device's memory does not hold a batch.
     """
     torch._dynamo.config.recompile_limit = max(_MAX_GRAPHS, torch._dynamo.config.recompile_limit)
-    nothing = StepBatch(np.array([], dtype=np.int64), [], 0, 0)
+    nothing = StepBatch(np.array([], dtype=np.int64), [], 0, 0, 0)
     found: dict[tuple[bool, ...], StepBatch] = {}
     for step in steps[:_NUM_LOOKED_AT]:
         step_batch = batches.make(step)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from transformer.config import Section
+from transformer.text.segmentation_config import SegmentationConfig
 
 
 class NoamSchedule(Section):
@@ -119,6 +120,11 @@ class TrainConfig(Section):
     max_grad_norm: float | None = Field(gt=0)
     # The share of the label's probability that is spread over the vocabulary.
     label_smoothing: float = Field(ge=0, lt=1)
+    # R-Drop (Liang et al. 2021): each batch is passed twice, and this times the divergence between
+    # the two predictions is added to the loss; 5 in the paper. 0: one pass.
+    r_drop: float = Field(ge=0, le=1000)
+    # Cut the training text's words into other pieces in each epoch; null: always alike.
+    segmentation: SegmentationConfig | None
     # null: at the end of each epoch.
     validate_every_steps: int | None = Field(ge=1)
     # Stop after this many validations without a lower loss, and keep the weights of the lowest.
@@ -126,6 +132,9 @@ class TrainConfig(Section):
     early_stopping_patience: int | None = Field(ge=1)
     # Validate and save the mean of the weights at this many latest validations; 1 is no averaging.
     average_checkpoints: int = Field(ge=1, le=1000)
+    # These weights are an exponential moving average of each step's, with this decay (0.999 is the
+    # mean of about the last thousand); null: the latest step's.
+    ema_decay: float | None = Field(gt=0, lt=1)
     # Measure the token accuracy of training, dropout on, as the mean over so many last optimizer
     # steps of each epoch; null: not at all. It costs a second pass over their logits.
     accuracy_steps: int | None = Field(ge=1)

@@ -12,6 +12,7 @@ from transformer.model.transformer import Transformer
 from transformer.training.batching import Batch
 from transformer.training.loss import (
     TargetScores,
+    consistent_cross_entropy,
     plain_cross_entropy,
     score_targets,
     smoothed_cross_entropy,
@@ -31,13 +32,19 @@ def hidden_states(model: Transformer, batch: Batch) -> Tensor:
 
 
 def make_loss(
-    forward: Forward, label_smoothing: float, *, is_compiled: bool, is_plain: bool = False
+    forward: Forward,
+    label_smoothing: float,
+    *,
+    r_drop: float = 0.0,
+    is_compiled: bool,
+    is_plain: bool = False,
 ) -> Loss:
     """The loss whose gradient a step follows.
 
     Args:
         forward: the way through the model.
         label_smoothing: as in `smoothed_cross_entropy`.
+        r_drop: above 0, a second pass is made, by `consistent_cross_entropy`.
         is_compiled: by `torch.compile`, when it is first called.
         is_plain: by `plain_cross_entropy`, compiled with the rest.
     """
@@ -49,6 +56,12 @@ def make_loss(
     def loss(model: Transformer, batch: Batch) -> tuple[Tensor, Tensor]:
         hidden = forward(model, batch)
         weight, bias = model.output_projection.weight, model.output_projection.bias
+        if r_drop:
+            both = hidden, forward(model, batch)
+            value = consistent_cross_entropy(
+                *both, weight, bias, batch.labels, label_smoothing, r_drop
+            )
+            return value, hidden
         return cross_entropy(hidden, weight, bias, batch.labels, label_smoothing), hidden
 
     return torch.compile(loss, dynamic=True) if is_compiled and is_plain else loss

@@ -29,6 +29,7 @@ class StepBatch(NamedTuple):
     parts: list[tuple[int, Batch]]  # this rank's, by their number within the step; may be none
     num_tokens: int  # real ones in `parts`, source and target
     num_slots: int  # positions in `parts`, real or not
+    num_target_tokens: int  # real ones of all ranks
 
     def to(self, device: torch.device) -> "StepBatch":
         """The step with its batches on `device`; see `Batch.to`."""
@@ -46,34 +47,31 @@ class StepBatches:
     """
 
     def __init__(
-        self, plan: Plan, pairs: PairDataset, meta: IdsMeta, num_parts: int, ranks: Ranks
+        self,
+        plan: Plan,
+        pairs: PairDataset | Callable[[int], PairDataset],
+        meta: IdsMeta,
+        num_parts: int,
+        ranks: Ranks,
     ) -> None:
-        """Cuts each batch of `plan` for `ranks`, as `Ranks.shard` does with `num_parts`."""
-        self._plan, self._pairs, self._meta = plan, pairs, meta
+        """Cuts each batch of `plan` for `ranks`, as `Ranks.shard` does with `num_parts`.
+
+        `pairs` are those of every epoch, or give the pairs of an epoch, counted from 0.
+        """
+        self._plan, self._meta = plan, meta
+        self._pairs_of = pairs if callable(pairs) else lambda epoch: pairs
         self._num_parts, self._ranks = num_parts, ranks
         self._thread = ThreadPoolExecutor(1, "epochs")
-        self._epochs: dict[
-            int, Future[EpochBatches]
-        ] = {}  # the one that is asked for, and the next
+        # The one that is asked for, and the next.
+        self._epochs: dict[int, Future[tuple[EpochBatches, PairDataset]]] = {}
 
     def indices(self, step: int) -> Integers:
         """The sentences of the step that follows `step` done ones."""
-        epoch, position = divmod(step, self._plan.num_batches)
-        if epoch not in self._epochs:
-            self._epochs.clear()  # first, for the sake of memory
-            self._draw(epoch)
-        batches = self._epochs[epoch].result()
-        self._epochs.pop(epoch - 1, None)
-        if 2 * position >= self._plan.num_batches and epoch + 1 not in self._epochs:
-            self._draw(epoch + 1)
-        return batches[position]
-
-    def _draw(self, epoch: int) -> None:
-        self._epochs[epoch] = self._thread.submit(self._plan.epoch, epoch)
+        return self._find(step)[0]
 
     def make(self, step: int) -> StepBatch:
         """This rank's batches of the step that follows `step` done ones, on the CPU."""
-        indices, meta, pairs = self.indices(step), self._meta, self._pairs
+        (indices, pairs), meta = self._find(step), self._meta
         parts, num_tokens = [], 0
         for part, sentences in self._ranks.shard(indices, self._num_parts):
             ids = meta.source.pad_id, meta.target.pad_id, meta.target.bos_id
@@ -81,7 +79,25 @@ class StepBatches:
             num_tokens += int(pairs.source_lengths[sentences].sum())
             num_tokens += int(pairs.target_lengths[sentences].sum())
         num_slots = sum(batch.source.numel() + batch.target.numel() for _, batch in parts)
-        return StepBatch(indices, parts, num_tokens, num_slots)
+        num_target_tokens = int(pairs.target_lengths[indices].sum())
+        return StepBatch(indices, parts, num_tokens, num_slots, num_target_tokens)
+
+    def _find(self, step: int) -> tuple[Integers, PairDataset]:
+        epoch, position = divmod(step, self._plan.num_batches)
+        if epoch not in self._epochs:
+            self._epochs.clear()  # first, for the sake of memory
+            self._begin(epoch)
+        batches, pairs = self._epochs[epoch].result()
+        self._epochs.pop(epoch - 1, None)
+        if 2 * position >= self._plan.num_batches and epoch + 1 not in self._epochs:
+            self._begin(epoch + 1)
+        return batches[position], pairs
+
+    def _begin(self, epoch: int) -> None:
+        self._epochs[epoch] = self._thread.submit(self._draw, epoch)
+
+    def _draw(self, epoch: int) -> tuple[EpochBatches, PairDataset]:
+        return self._plan.epoch(epoch), self._pairs_of(epoch)
 
 
 class Loader:

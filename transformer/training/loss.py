@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 # Logits held at once: fewer make products too small for full speed, more only take memory.
 _CHUNK_LOGITS_CPU = 1 << 23
@@ -64,6 +65,49 @@ def plain_cross_entropy(
     """
     logits = F.linear(hidden, weight, bias).float()
     return F.cross_entropy(logits, labels, reduction="sum", label_smoothing=label_smoothing)
+
+
+def consistent_cross_entropy(
+    hidden: Tensor,
+    other: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    labels: Tensor,
+    label_smoothing: float,
+    strength: float,
+) -> Tensor:
+    """The loss of R-Drop (Liang et al. 2021, arXiv:2106.14448), halved.
+
+    The mean of two passes' losses, plus `strength` / 4 times the divergence of each prediction
+    from the other, KL(p || q) + KL(q || p). Logits are made again for the backward pass.
+
+    Args:
+        hidden: [N, D], of one pass; the other arguments are as in `smoothed_cross_entropy`.
+        other: [N, D], of the same batch under other dropout masks.
+        weight: [V, D].
+        bias: [V], or None.
+        labels: int64 [N].
+        label_smoothing: in [0, 1).
+        strength: alpha in the paper.
+
+    Returns:
+        The sum over the N positions, in nats: float32 without dimensions.
+    """
+
+    def of(hidden: Tensor, other: Tensor, labels: Tensor) -> Tensor:
+        logs = [F.linear(states, weight, bias).float().log_softmax(1) for states in (hidden, other)]
+        losses = [
+            F.cross_entropy(log, labels, reduction="sum", label_smoothing=label_smoothing)
+            for log in logs
+        ]
+        divergence = ((logs[0].exp() - logs[1].exp()) * (logs[0] - logs[1])).sum()
+        return (losses[0] + losses[1]) / 2 + strength / 4 * divergence
+
+    total = torch.zeros((), device=hidden.device)
+    for rows in _chunks(hidden, 2 * weight.shape[0]):
+        states = hidden[rows], other[rows], labels[rows]
+        total = total + checkpoint(of, *states, use_reentrant=False, preserve_rng_state=False)
+    return total
 
 
 @torch.no_grad()

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from transformer.model.transformer import Transformer
 from transformer.model.weights import Weights, set_weights
-from transformer.training.averaging import WeightAverage
+from transformer.training.averaging import MovingAverage, WeightAverage
 from transformer.training.reporting import TrainRow, ValidRow
 
 _PLAIN = ("num_target_tokens", "best_step", "best_loss", "num_bad_validations", "seconds")
@@ -56,6 +56,7 @@ class TrainState:
     average: WeightAverage
     sums: Sums
     accuracy: Tensor  # float32 [], summed over those steps of this epoch that measure it
+    moving: MovingAverage | None = None
     num_target_tokens: int = 0  # target tokens behind `sums`
     step: int = 0  # optimizer steps done
     best_step: int = 0
@@ -74,6 +75,8 @@ class TrainState:
             mutable[f"weights/{name}"] = parameter
             for key, value in self.optimizer.state[parameter].items():
                 mutable[f"optimizer/{key}/{name}"] = value
+        if self.moving is not None:
+            mutable |= {f"moving/{name}": value for name, value in self.moving.weights.items()}
         for key, value in self.sums._asdict().items():
             mutable[f"sums/{key}"] = value
         mutable["accuracy"] = self.accuracy
@@ -111,6 +114,9 @@ class TrainState:
                 entry, name = rest
                 parameter = parameters[name]
                 self.optimizer.state[parameter][entry] = value.to(parameter.device, copy=True)
+        if self.moving is not None:
+            for name, mean in self.moving.weights.items():
+                mean.copy_(mutable[f"moving/{name}"])
         device = self.sums.loss.device
         self.sums = Sums(*(mutable[f"sums/{key}"].to(device, copy=True) for key in Sums._fields))
         self.accuracy = mutable["accuracy"].to(device, copy=True)

@@ -13,7 +13,8 @@ from transformer.model.transformer import Transformer
 from transformer.model.weights import model_weights, set_weights
 from transformer.text.ids import Ids
 from transformer.text.lexicon import fit_lexicon
-from transformer.training.averaging import WeightAverage
+from transformer.text.pairs import PairDataset
+from transformer.training.averaging import MovingAverage, WeightAverage
 from transformer.training.batching import Batch
 from transformer.training.compilation import compile_ahead, is_compiled
 from transformer.training.config import TrainConfig
@@ -54,6 +55,8 @@ class Trainer:
         initialize: called once with the model, its weights drawn, before the first step.
         forward: the way through the model; a translator's if not said otherwise.
         variants: other forms of a step's computation.
+        resegment: gives the training pairs of each epoch, where they are not always the same;
+            batches are planned by the lengths of the usual ones.
 
     Raises:
         ValueError: the config does not fit the data or the machine.
@@ -71,6 +74,7 @@ class Trainer:
         initialize: Callable[[Transformer], None] | None = None,
         forward: Forward = hidden_states,
         variants: Variants | None = None,
+        resegment: Callable[[int], PairDataset] | None = None,
     ) -> None:
         variants = variants or Variants()
         self._config, self._model_config, self._ids = config, model_config, ids
@@ -80,7 +84,9 @@ class Trainer:
         self.precision = choose_precision(config.precision, self.device)
         train = ids.train
         self._plan = make_plan(config, train.source_lengths, train.target_lengths)
-        self.batches = StepBatches(self._plan, train, ids.meta, config.gradient_accumulation, ranks)
+        self.batches = StepBatches(
+            self._plan, resegment or train, ids.meta, config.gradient_accumulation, ranks
+        )
         self.num_steps = self._plan.num_batches * config.max_epochs
         if config.max_steps is not None:
             self.num_steps = min(self.num_steps, config.max_steps)
@@ -96,6 +102,7 @@ class Trainer:
         self._loss_of = make_loss(
             forward,
             config.label_smoothing,
+            r_drop=config.r_drop,
             is_compiled=self._is_compiled,
             is_plain=variants.plain_loss,
         )
@@ -180,7 +187,7 @@ class Trainer:
 
         # Forward and backward, part by part. One count of tokens for the whole step: how it is cut
         # into parts changes nothing.
-        num_target_tokens = int(self._ids.train.target_lengths[step_batch.indices].sum())
+        num_target_tokens = step_batch.num_target_tokens
         is_accuracy_due = self._is_accuracy_due()
         num_correct = torch.zeros((), device=self.device)
 
@@ -204,6 +211,8 @@ class Trainer:
         state.optimizer.step()
         state.optimizer.zero_grad()
         state.step += 1
+        if state.moving is not None:
+            state.moving.update(model_weights(state.model), state.step)
 
         # What the next row of the curve is made of stays on the device.
         state.num_target_tokens += num_target_tokens
@@ -235,6 +244,8 @@ class Trainer:
         average = WeightAverage(self._config.average_checkpoints)
         accuracy = torch.zeros((), device=self.device)
         state = TrainState(model, optimizer, average, zero_sums(self.device), accuracy)
+        if self._config.ema_decay is not None:
+            state.moving = MovingAverage(model_weights(model), self._config.ema_decay)
         is_first = self._ranks.is_first
         saved = self._resume.load() if is_first else None
         if saved is not None:
@@ -294,7 +305,7 @@ class Trainer:
     def _validate(self) -> ValidRow:
         """Scores the mean of the latest snapshots: what would be saved if training ended here."""
         config, state, model = self._config, self.state, self.state.model
-        state.average.add(model_weights(model))
+        state.average.add(model_weights(model) if state.moving is None else state.moving.weights)
         mean = state.average.mean()
         latest = {name: value.clone() for name, value in model_weights(model).items()}
         set_weights(model, mean)

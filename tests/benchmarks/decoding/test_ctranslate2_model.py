@@ -70,13 +70,18 @@ def test_a_model_without_positions_adds_zeros(make_model):
     assert not arrays["decoder/position_encodings/encodings"].any()
 
 
+def test_positions_that_turn_are_told_and_not_laid_out(make_model):
+    model = make_model(position_encoding="rotary")
+    assert sum(array.size for array in layout(model).values()) == model.num_parameters()
+    assert shape(model)["rotary_dim"] == model.config.d_model // model.config.num_heads
+    assert shape(make_model())["rotary_dim"] is None
+
+
 def test_a_model_without_norms_is_refused(make_model):
     with pytest.raises(ValueError, match="no Transformer without layer norm"):
         layout(make_model(norm="none"))
     with pytest.raises(ValueError, match="divides by the root of the biased variance"):
         layout(make_model(layer_norm_variant="unbiased"))
-    with pytest.raises(ValueError, match="adds positions to embeddings"):
-        layout(make_model(position_encoding="rotary"))
 
 
 def test_names_lead_to_attributes_and_to_entries_of_lists():

@@ -14,7 +14,7 @@ def test_params_that_vary_stand_in_the_order_of_their_sections():
 
 def test_the_ranking_has_bleu_and_beam_size_first_and_what_fits():
     view = make_ranking(["search.beam_size", *(f"train.p{number}" for number in range(9))])
-    assert view["searchFilter"] == "tags.kind = 'evaluation'"
+    assert view["searchFilter"] == "tags.kind = 'evaluation' and metrics.`bleu` >= 0"
     assert (view["orderByKey"], view["orderByAsc"]) == ("metrics.`bleu`", False)
     name, *columns = view["columnOrder"]
     assert name == "attributes.`Run Name`"
@@ -22,3 +22,11 @@ def test_the_ranking_has_bleu_and_beam_size_first_and_what_fits():
     assert columns[:3] == ["metrics.`bleu`", "params.`search.beam_size`", "tags.`champion`"]
     assert len(columns) == len(set(columns))
     assert sum(name.startswith("params.`train") for name in columns) == 6
+
+
+def test_quick_evaluations_are_ranked_by_figures_of_their_own():
+    whole, quick = make_ranking([]), make_ranking([], "quick_")
+    assert "metrics.`quick_bleu` >= 0" in quick["searchFilter"]
+    assert quick["orderByKey"] == "metrics.`quick_bleu`"
+    assert [name.replace("quick_", "") for name in quick["columnOrder"]] == whole["columnOrder"]
+    assert "metrics.`quick_int8_bleu`" in quick["selectedColumns"]

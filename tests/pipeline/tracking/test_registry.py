@@ -127,6 +127,32 @@ def test_the_first_promoted_is_champion_and_stays_it_against_its_equal(register,
     assert champion(project) == "2"
 
 
+def test_the_promoted_weights_are_kept_to_be_trained_on(register, project, tmp_path, monkeypatch):
+    from pipeline.tracking import kept_checkpoint
+    from pipeline.tracking.kept_checkpoint import fetch_checkpoint
+
+    for path in ("models/checkpoint/config.json", "models/tokenizer/meta.json"):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(path)
+    register("one")
+    model = project.client().get_model_version("translator", "1").tags["model_hash"]
+    monkeypatch.setattr(kept_checkpoint, "model_hash", lambda folder: model)
+    status, output = promote()
+    assert (status, "not kept" in output) == (0, False), output
+    monkeypatch.setattr(kept_checkpoint, "model_hash", lambda folder: "another")
+    register("two")
+    assert "models/checkpoint is another model's" in promote("--force")[1]
+
+    (tmp_path / "fetched").mkdir()
+    assert fetch_checkpoint("translator", "1", None, tmp_path / "fetched") == "1"
+    for path in ("models/checkpoint/config.json", "models/tokenizer/meta.json", "params.yaml"):
+        assert (tmp_path / "fetched" / path).read_bytes() == Path(path).read_bytes()
+    with pytest.raises(ValueError, match="version 2 of translator: its weights are not in the reg"):
+        fetch_checkpoint("translator", None, "champion", tmp_path)
+    with pytest.raises(ValueError, match="the registry has no such version"):
+        fetch_checkpoint("translator", "7", None, tmp_path)
+
+
 def test_a_quick_export_is_neither_registered_nor_promoted(register, project):
     project.put_translator("quick", sampled_from=900)
     assert register_translator(begin_run(), {}) is None

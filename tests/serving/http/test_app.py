@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 import requests
@@ -284,6 +285,14 @@ def test_a_slow_client_is_given_up(serve, begun):
         while chunk := client.recv(1000):
             received += chunk
         assert received.startswith(b"HTTP/1.1 408") == begun.endswith(b"q=")
+
+
+def test_a_head_without_end_is_cut_off(serve):
+    served = serve(limits=Limits(receive_seconds=60))
+    with socket.create_connection(served.address) as client, suppress(ConnectionError):
+        client.settimeout(9)
+        client.sendall(b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 100_000)
+        assert client.recv(1) == b""
 
 
 def test_a_full_queue_is_told_and_empties(serve, slow_run):

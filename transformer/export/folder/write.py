@@ -98,7 +98,8 @@ def export_translator(
             attention=config.attention,
             precisions=config.precisions,
             shortlist=shortlist,
-            in_parallel=count_threads(None) > 1,
+            # Its start costs more than what a sample leaves to do meanwhile.
+            in_parallel=count_threads(None) > 1 and test.sampled_from is None,
         )
         verdicts: list[Verdict] = []
         for precision, graph in graphs:

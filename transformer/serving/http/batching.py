@@ -47,8 +47,8 @@ class Job:
         self.engine = engine
         self.options = options
         self.rows = rows
-        self._loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[list[Translations]] = self._loop.create_future()
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[list[Translations]] = self.loop.create_future()
         # Like lengths stand together already; the last is taken first.
         self._todo = sorted(range(len(rows)), key=lambda row: -len(rows[row]))
         self._answers: list[Translations] = [[]] * len(rows)
@@ -70,16 +70,6 @@ class Job:
         if not self._num_missing:
             self.future.set_result(self._answers)
 
-    def hand_back(self, answers: Sequence[tuple[int, Translations | BaseException]]) -> None:
-        """From any thread: has the event loop receive answers."""
-
-        def receive_all() -> None:
-            for row, answer in answers:
-                self.receive(row, answer)
-
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
-            self._loop.call_soon_threadsafe(receive_all)
-
 
 class _Piece(NamedTuple):
     job: Job
@@ -96,6 +86,8 @@ class _Piece(NamedTuple):
 
 class Batcher:
     """Threads that translate what is submitted; onnxruntime leaves them to run side by side.
+
+    All jobs are of one event loop.
 
     Args:
         num_workers: threads.
@@ -174,11 +166,7 @@ class Batcher:
             self._observe(len(batch), seconds)
             change = seconds / len(batch) - self._seconds_per_piece
             self._seconds_per_piece += _SMOOTHING * change
-            by_job: dict[Job, list[tuple[int, Translations | BaseException]]] = {}
-            for piece, answer in zip(batch, answers, strict=True):
-                by_job.setdefault(piece.job, []).append((piece.row, answer))
-            for job, of_job in by_job.items():
-                job.hand_back(of_job)
+            _hand_back(batch, answers)
 
     def _take(self) -> list[_Piece]:
         with self._changed:
@@ -240,3 +228,13 @@ def _run(batch: Sequence[_Piece]) -> Sequence[Translations | BaseException]:
         if len(batch) == 1:
             return [error]
         return [_run([piece])[0] for piece in batch]  # the others are not to fail with one
+
+
+def _hand_back(batch: Sequence[_Piece], answers: Sequence[Translations | BaseException]) -> None:
+    # To the jobs' event loop, which wakes up once for all of them.
+    def receive_all() -> None:
+        for piece, answer in zip(batch, answers, strict=True):
+            piece.job.receive(piece.row, answer)
+
+    with suppress(RuntimeError):  # the loop is closed: nobody waits
+        batch[0].job.loop.call_soon_threadsafe(receive_all)

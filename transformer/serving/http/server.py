@@ -9,13 +9,15 @@ from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from transformer.serving.http.app import JsonFormatter
 from transformer.serving.http.limits import Limits
 
 # Of an idle connection that a client keeps open.
 _KEEP_ALIVE_SECONDS = 30
+# Of a request's head, from which the parser takes as much as comes.
+_MAX_HEAD_BYTES = 1 << 16
 
 
 def serve(app: ASGIApp, host: str, port: int, limits: Limits) -> None:
@@ -26,7 +28,8 @@ def serve(app: ASGIApp, host: str, port: int, limits: Limits) -> None:
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
-    for name, level in (("transformer.serving.http", "INFO"), ("uvicorn", "WARNING")):
+    levels = {"transformer.serving.http": "INFO", "uvicorn": "WARNING", "python_multipart": "ERROR"}
+    for name, level in levels.items():
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)
@@ -61,13 +64,15 @@ def make_config(app: ASGIApp, limits: Limits, **options: Any) -> uvicorn.Config:
     )
 
 
-class _PatientProtocol(H11Protocol):
-    """uvicorn's HTTP, with a limit on the time that a request's head may take.
+class _PatientProtocol(HttpToolsProtocol):
+    """uvicorn's HTTP, with limits on the time and the bytes that a request's head may take.
 
-    Without it a client that sends a byte a minute, or none, would hold its connection for ever.
+    Without them a client that sends a byte a minute, or none, would hold its connection for ever,
+    and one that sends no end of headers would fill the memory.
     """
 
     receive_seconds = 0.0
+    _num_head_bytes = 0
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -81,10 +86,15 @@ class _PatientProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Bytes came: of a head, if no request is being answered."""
         super().data_received(data)
-        if self._is_idle() and self._timer is None:
-            self._watch()
-        elif not self._is_idle():
+        if not self._is_idle():
             self._unwatch()
+            self._num_head_bytes = 0
+            return
+        self._num_head_bytes += len(data)
+        if self._num_head_bytes > _MAX_HEAD_BYTES:
+            self.transport.close()
+        elif self._timer is None:
+            self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
