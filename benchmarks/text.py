@@ -18,6 +18,7 @@ from typing import Annotated
 import psutil
 import typer
 
+from benchmarks import text_peers
 from benchmarks.batch_plan import BATCH_TOKENS, PlanRun, measure_plan
 from benchmarks.harness import options
 from benchmarks.harness.environment import project_environment
@@ -85,6 +86,9 @@ def main(
         int | None, typer.Option(min=1, help="Also plan training's batches of so many pairs.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of what is joined.")] = 1,
+    peers: Annotated[
+        bool, typer.Option(help="Also the filters of OpusFilter and datatrove beside ours.")
+    ] = False,
     folder: Annotated[
         Path | None, typer.Option(help="For the corpora, while they are measured.")
     ] = None,
@@ -96,18 +100,21 @@ def main(
     parts: list[str] = []
     verdicts: list[Verdict] = []
     runs: list[Run] = []
+    beside: list[text_peers.PeerRun] = []
     plans: list[PlanRun] = []
     if sentences is not None:
         with open_bytes(sentences) as file:
             lines = decode_lines(file, str(sentences))
             pairs = list(read_columns(lines, str(sentences), source_column, target_column))
         for size in numbers(num_pairs, "--num-pairs"):
-            runs += measure_stages(pairs, size, seed, folder)
+            some, others = measure_stages(pairs, size, seed, folder, peers=peers)
+            runs, beside = runs + some, beside + others
         parts += [
             f"Each pair is 1 to {MAX_JOINED} of the {len(pairs)} pairs of `{sentences.name}`, "
             f"joined at random; the recipe is `{RECIPE}`.",
             _table(runs),
             _paper(runs),
+            *([text_peers.table(beside)] if beside else []),
         ]
         verdicts += judge_runs(runs)
     if plan is not None:
@@ -121,19 +128,24 @@ def main(
         verdicts += judge_plans(plans)
     page = write_page("Text stages", "text", [*parts, describe_run()], verdicts)
     typer.echo(page)
-    facts = {"recipe": RECIPE, "plans": [asdict(one) for one in plans]}
+    facts = {
+        "recipe": RECIPE,
+        "peers": [asdict(one) for one in beside],
+        "plans": [asdict(one) for one in plans],
+    }
     save_page(output, page, write_record(facts, "runs", [asdict(run) for run in runs]))
 
 
 def measure_stages(
-    pairs: Sequence[Pair], num_pairs: int, seed: int, folder: Path | None
-) -> list[Run]:
-    """Runs the stages on a corpus of so many pairs, which is made for it in `folder`.
+    pairs: Sequence[Pair], num_pairs: int, seed: int, folder: Path | None, *, peers: bool
+) -> tuple[list[Run], list[text_peers.PeerRun]]:
+    """Runs the stages, and the peers, on a corpus of so many pairs that is made in `folder`.
 
     Raises:
         ValueError: one failed.
     """
     runs: list[Run] = []
+    beside: list[text_peers.PeerRun] = []
     with tempfile.TemporaryDirectory(prefix="text-", dir=folder) as temporary:
         project = Path(temporary)
         tell(f"{num_pairs} pairs: making them")
@@ -142,7 +154,10 @@ def measure_stages(
         for stage in STAGES:
             runs.append(measure(project, stage, num_pairs))
             tell(f"{num_pairs} pairs: {stage} {runs[-1].seconds:.1f} s")
-    return runs
+        for one in _run_peers(project, num_pairs) if peers else ():
+            beside.append(one)
+            tell(f"{num_pairs} pairs, {one.task}: {one.engine} {one.seconds:.1f} s")
+    return runs, beside
 
 
 def write_corpus(folder: Path, pairs: Sequence[Pair], num_pairs: int, seed: int) -> None:
@@ -168,10 +183,22 @@ def measure(project: Path, stage: str, num_pairs: int) -> Run:
     Raises:
         ValueError: it failed.
     """
-    bytes_before = _size(project)
+    return _measure(_command(stage), project, stage, num_pairs)
+
+
+def _run_peers(project: Path, size: int) -> Iterator[text_peers.PeerRun]:
+    def measure(command: Sequence[str], folder: Path) -> Run:
+        return _measure(command, folder, Path(command[0]).name, size)
+
+    clean, recipe = _command("clean"), _command("recipe", RECIPE)
+    return text_peers.run_peers(project, size, clean, recipe, measure)
+
+
+def _measure(command: Sequence[str], folder: Path, what: str, num_pairs: int) -> Run:
+    bytes_before = _size(folder)
     before = os.times()
     start = time.perf_counter()
-    process = _start(project, stage)
+    process = _start(folder, command)
     peak, serial = 0, 0.0
     while process.poll() is None:
         peak = max(peak, _memory(process.pid))
@@ -181,10 +208,10 @@ def measure(project: Path, stage: str, num_pairs: int) -> Run:
         time.sleep(_SAMPLE_SECONDS)
     seconds = time.perf_counter() - start
     after = os.times()
-    _check(process, stage)
+    _check(process, what)
     cpu = after.children_user + after.children_system
     cpu -= before.children_user + before.children_system
-    return Run(num_pairs, stage, seconds, cpu, serial, _size(project) - bytes_before, peak)
+    return Run(num_pairs, what, seconds, cpu, serial, _size(folder) - bytes_before, peak)
 
 
 def _size(folder: Path) -> int:
@@ -204,15 +231,19 @@ def _memory(pid: int) -> int:
 
 
 def _run_command(project: Path, *arguments: str) -> None:
-    process = _start(project, *arguments)
+    process = _start(project, _command(*arguments))
     process.wait()
     _check(process, arguments[0])
 
 
-def _start(project: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "pipeline", *arguments]
+def _command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "pipeline", *arguments]
+
+
+def _start(folder: Path, command: Sequence[str]) -> subprocess.Popen[bytes]:
+    quiet = {"TQDM_DISABLE": "1", "LOGURU_LEVEL": "ERROR"}  # peers draw bars and tell each step
     return subprocess.Popen(
-        command, cwd=project, env=project_environment(), stdout=subprocess.DEVNULL
+        command, cwd=folder, env=project_environment() | quiet, stdout=subprocess.DEVNULL
     )
 
 

@@ -8,7 +8,8 @@ def clean() -> None:
     from pipeline.params import load_section
     from pipeline.paths import CLEAN, RAW, REPORTS
     from transformer.text.clean_config import CleanConfig
-    from transformer.text.cleaning import clean_corpus
+    from transformer.text.clean_page import write_page
+    from transformer.text.cleaning import REJECTS, clean_corpus
     from transformer.text.manifest import check_parts
 
     config = load_section("clean", CleanConfig)
@@ -17,9 +18,11 @@ def clean() -> None:
     report = clean_corpus(config, RAW, CLEAN)
     report.write(REPORTS / "clean.json")
     report.write_reasons(REPORTS / "clean_reasons.csv")
+    write_page(REPORTS / "clean.html", report, CLEAN / REJECTS)
     typer.echo(f"train: {report.kept} pairs kept of {report.candidates}")
     for reason, count in report.rejected.items():
         typer.echo(f"  {reason}: {count}")
+    typer.echo(f"  examples: {REPORTS / 'clean.html'}")
     if report.augmented:
         typer.echo(f"  sources with noise: {report.augmented}")
         for kind, count in report.noise.items():

@@ -17,7 +17,7 @@ from transformer.text.manifest import Manifest, read_manifest
 TRAIN_CURVE, VALID_CURVE = REPORTS / "train_curve.csv", REPORTS / "valid_curve.csv"
 _PRETRAINING = PRETRAINED / "manifest.json"
 _REJECTS = CLEAN / "rejects.jsonl"
-_DATA_REPORTS = ("clean.json", "clean_reasons.csv", "vocab.json", "tokenize.json")
+_DATA_REPORTS = ("clean.json", "clean.html", "clean_reasons.csv", "vocab.json", "tokenize.json")
 
 
 def corpus_name() -> str:

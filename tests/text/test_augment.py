@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.text.plain import FOR_NOISE
 from transformer.config import ConfigError, parse_section
 from transformer.text.augment import KINDS, add_noise
 from transformer.text.clean_config import AugmentConfig, CleanConfig, NormalizationConfig
@@ -44,6 +45,7 @@ def run(
         "max_length_ratio": None,
         "drop_copies": True,
         "drop_leaks": True,
+        **FOR_NOISE,
         "drop_duplicates": True,
         "augment": None if augment is None else AugmentConfig(**NONE | augment),
         "num_reject_samples": 0,

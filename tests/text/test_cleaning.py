@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.text.plain import FOR_NOISE
 from transformer.text.clean_config import CleanConfig, NormalizationConfig
 from transformer.text.cleaning import CleanReport, clean_corpus, clean_pair
 from transformer.text.corpus import Pair, part_path, read_pairs, write_pairs
@@ -41,6 +42,7 @@ def config(**changes: Any) -> CleanConfig:
         "max_length_ratio": 4.0,
         "drop_copies": True,
         "drop_leaks": True,
+        **FOR_NOISE,
         "drop_duplicates": True,
         "augment": None,
         "num_reject_samples": 10,

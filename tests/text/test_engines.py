@@ -7,13 +7,15 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.compute.workers import clean_and_die_once
 from tests.text.plain import clean_plainly, fit_plainly, tokenize_plainly
 from tests.text.test_cleaning import config
 from transformer.text import cleaning, corpus, shards
-from transformer.text.clean_config import AugmentConfig
+from transformer.text.clean_config import AugmentConfig, ScoreConfig
 from transformer.text.corpus import Pair, part_path, read_pairs, read_side, write_pairs
 from transformer.text.ids import SplitCounts
 from transformer.text.tokenizer import TokenizerPair
@@ -48,6 +50,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "noise": {"augment": NOISE, "num_reject_samples": 2},
     "sentences": {"single_sentence": True, "augment": NOISE},
     "all kept": {"drop_duplicates": False, "augment": NOISE},
+    "scores": {
+        "max_repetitions": 1,
+        "min_letter_share": 0.2,
+        "score": ScoreConfig(command="awk '{print length($0) % 7}'", min_score=2.0),
+        "num_reject_samples": 2,
+    },
 }
 
 
@@ -71,6 +79,15 @@ def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "raw"
 
 
+def add_origins(raw: Path) -> None:
+    """Of 23 places: more than are told apart; the last three have fewer pairs."""
+    path = part_path(raw, "train")
+    table = pq.read_table(path)
+    names = [f"place{row % 20 if row % 50 else row % 3 + 20}/{row}" for row in range(len(table))]
+    field = pa.field("origin", pa.string(), False)
+    pq.write_table(table.append_column(field, pa.array(names)), path, row_group_size=64)
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -86,6 +103,18 @@ def test_shards_are_cleaned_as_by_a_plain_loop(
     assert report == plain
     assert all(report.rejected[reason] for reason in ("empty", "leak", "copy"))
     assert bool(report.rejected["duplicate"]) == settings.drop_duplicates
+
+
+def test_origins_are_told_apart_as_by_a_plain_loop(raw: Path, tmp_path: Path) -> None:
+    add_origins(raw)
+    settings = config(**SETTINGS["scores"])
+    plain = clean_plainly(settings, raw, tmp_path / "plain")
+    report = cleaning.clean_corpus(settings, raw, tmp_path / "clean")
+    assert contents(tmp_path / "clean") == contents(tmp_path / "plain")
+    assert report == plain
+    assert len(report.origins) == 21
+    assert report.origins["(others)"].read == 22
+    assert all(report.rejected[reason] for reason in ("repetition", "low_score", "duplicate"))
 
 
 def test_shards_are_counted_and_tokenized_as_by_a_plain_loop(raw: Path, tmp_path: Path) -> None:
@@ -137,7 +166,8 @@ def test_ray_gives_the_same_bytes_where_a_worker_is_killed(
 
 def hold_against_plain_loops(raw: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cleans with a worker killed on the way, fits, tokenizes: all bytes are those of loops."""
-    settings = config(**SETTINGS["noise"])
+    add_origins(raw)
+    settings = config(**SETTINGS["noise"] | SETTINGS["scores"])
     clean_plainly(settings, raw, folder / "plain")
     monkeypatch.setattr(cleaning, "clean_shard", partial(clean_and_die_once, folder / "killed"))
     cleaning.clean_corpus(settings, raw, folder / "clean")
@@ -162,9 +192,6 @@ def hold_ids_against_plain_loop(
 
 
 def test_a_missing_value_is_told_by_its_line(raw: Path, tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     path = part_path(raw, "train")
     table = pq.read_table(path)
     targets = table["target"].to_pylist()

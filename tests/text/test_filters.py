@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.text.plain import FOR_NOISE
 from transformer.text.clean_config import CleanConfig, NormalizationConfig
 from transformer.text.filters import count_words, judge, make_filters
 
@@ -20,6 +21,7 @@ def config(**changes: Any) -> CleanConfig:
         "max_length_ratio": 2.0,
         "drop_copies": True,
         "drop_leaks": True,
+        **FOR_NOISE,
         "drop_duplicates": True,
         "augment": None,
         "num_reject_samples": 0,

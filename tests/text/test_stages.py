@@ -40,6 +40,13 @@ clean:
   max_length_ratio: 5
   drop_copies: true
   drop_leaks: true
+  min_letter_share: null
+  max_word_length: null
+  max_repetitions: null
+  min_digit_overlap: null
+  drop_different_placeholders: false
+  min_language_probability: null
+  score: null
   drop_duplicates: true
   augment: null
   num_reject_samples: 5

@@ -11,6 +11,7 @@ import torch
 from transformer.evaluation.attention_maps import cross_attention
 from transformer.model.transformer import Transformer
 from transformer.search import greedy, steps
+from transformer.search.steps import SourceRows
 from transformer.text.special_tokens import SpecialIds
 
 
@@ -48,16 +49,17 @@ def trace_greedy(
     device = next(model.parameters()).device
     memory = model.encode(torch.tensor([source], device=device), None)
     cross, cache = model.init_cache(memory, None)
-    limit = torch.tensor([max_length], device=device)
+    limit = torch.tensor([[max_length]], device=device)
+    source_rows = SourceRows(cross, None)
     state = greedy.init_state(limit, special)
     taken: list[int] = []
     likeliest: list[list[tuple[int, float]]] = []
-    while greedy.goes_on(state, limit, special):
-        state, cache, logits = steps.greedy_step(model, cross, state, cache, special)
+    while not state.is_row_done:
+        state, cache, logits = steps.greedy_step(model, limit, source_rows, state, cache, special)
         probabilities = logits.float().softmax(-1).flatten()
         best = probabilities.topk(min(num_candidates, len(probabilities)))
         likeliest.append(list(zip(best.indices.tolist(), best.values.tolist(), strict=True)))
-        taken.append(int(state.token))
+        taken.append(int(state.tokens))
     if not taken:
         return []
     maps = cross_attention(model, source, [special.bos_id, *taken[:-1]])[-1].tolist()  # [T][S]

@@ -1,7 +1,9 @@
 """Exported subgraphs put together to one graph.
 
-    begin -> If one sentence, one beam: Loop over greedy steps
+    begin -> If one beam: Loop over rounds (Loop over greedy steps, end of the round)
              else: Loop over rounds (Loop over steps, end of the round)
+
+A single sentence with one beam has a loop over greedy steps of its own, without rounds.
 
 A subgraph reads and makes values by the names of their signatures; a scope says what stands under
 each name where it is placed. Matrices stand once, in the outermost graph. What doesn't change from
@@ -35,12 +37,15 @@ class Subgraphs(NamedTuple):
     """The exported graphs, and what they hand to each other."""
 
     begin: onnx.GraphProto
+    begin_beam: onnx.GraphProto
     step: onnx.GraphProto
     end_round: onnx.GraphProto
+    begin_greedy: onnx.GraphProto
     greedy_step: onnx.GraphProto
-    greedy_finish: onnx.GraphProto
+    single_step: onnx.GraphProto  # for a single sentence
+    end_greedy_round: onnx.GraphProto
+    finish_greedy: onnx.GraphProto
     signatures: Signatures
-    bos_id: int  # as the search knows it
 
 
 def assemble(parts: Subgraphs, with_contrib: bool, with_logits: bool = False) -> onnx.ModelProto:
@@ -86,21 +91,28 @@ class _Assembly:
         scope["beams"] = nodes.op("Range", [zero, num_beams, one], "beams")
         scope["slots"] = nodes.op("Range", [zero, num_best, one], "slots")
         scope = dict(self._place(nodes, self._parts.begin, scope, "begin", None))
-        batch_size = nodes.op("Size", [scope["max_length"]], "batch_size")
-        num_hypotheses = nodes.op("Mul", [batch_size, num_beams], "num_hypotheses")
-        is_alone = nodes.op("Equal", [num_hypotheses, one], "is_alone")
+        is_greedy = nodes.op("Equal", [num_beams, one], "is_greedy")
         branches = {"then_branch": self._greedy(scope), "else_branch": self._beam(scope)}
         results = [declared(value) for value in signatures.outputs]
         if self._with_logits:
             axes = ("steps", "batch", "beams", "vocabulary")
             results.append(declared(Value("logits", torch.float32, axes)))
-        found = list(results)
-        if signatures.shortlist:  # the tokens that the search found are places in it
-            found[0] = ir.Value(name="listed_target")
-        nodes.append(ir.node("If", [is_alone], branches, outputs=found, name="search"))
-        if signatures.shortlist:
+        found = [ir.Value(name="padded_target"), *results[1:]]
+        nodes.append(ir.node("If", [is_greedy], branches, outputs=found, name="search"))
+        # Steps that were idle for the row of most tokens left columns of padding behind.
+        width = nodes.op("ReduceMax", [results[2]], "width", keepdims=0)
+        widths = nodes.op("Reshape", [width, self._constant("minus_one", [-1])], "widths")
+        zeros, twos = self._constant("zeros", [0]), self._constant("twos", [2])
+        cut = ir.node("Slice", [found[0], zeros, widths, twos], name="cut")
+        nodes.append(cut)
+        cut.outputs[0].name = "listed_target" if signatures.shortlist else "target"
+        if not signatures.shortlist:
+            results[0] = cut.outputs[0]
+            declare_type(results[0], signatures.outputs[0])
+        else:  # the tokens that the search found are places in it
             ids = scope["shortlist.ids"]
-            nodes.append(ir.node("Gather", [ids, found[0]], outputs=results[:1], name="target"))
+            listed = [ids, cut.outputs[0]]
+            nodes.append(ir.node("Gather", listed, outputs=results[:1], name="target"))
             if self._with_logits:
                 declare_type(ids, signatures.shortlist[0])
                 results.append(ids)
@@ -119,84 +131,135 @@ class _Assembly:
         return proto
 
     def _greedy(self, scope: Scope) -> ir.Graph:
+        """One beam: rounds of greedy steps, or one sentence's loop over them."""
+        nodes, tensors = Block(), list[ir.Value]()
+        scope = self._place(nodes, self._parts.begin_greedy, scope, "begin_greedy", tensors)
+        size = nodes.op("Size", [scope["max_length"]], "batch_size")
+        is_single = nodes.op("Equal", [size, self._constant("one", 1)], "is_single")
+        branches = {}
+        for branch, make in (("then_branch", self._single), ("else_branch", self._greedy_rounds)):
+            inner, own = Block(), list[ir.Value]()
+            found = make(inner, scope, own)
+            name = make.__name__.strip("_")
+            branches[branch] = ir.Graph([], found, nodes=inner, initializers=own, name=name)
+        answers = [ir.Value(name=f"greedy.{name}") for name in (*OUTPUTS, *self._scanned)]
+        nodes.append(ir.node("If", [is_single], branches, outputs=answers, name="greedy"))
+        return ir.Graph([], answers, nodes=nodes, initializers=tensors, name="greedy")
+
+    def _single(self, nodes: Block, scope: Scope, tensors: list[ir.Value]) -> list[ir.Value]:
         """One sentence, one beam: a loop over greedy steps."""
-        nodes = Block()
-        zero = constant("greedy.first.num_steps", 0)
-        bos = constant("greedy.first.token", [[self._parts.bos_id]])
-        none = constant("greedy.first.total", np.float32(0))
-        scalar = constant("greedy.scalar", np.zeros(0, dtype=np.int64))
-        tensors = [zero, bos, none, scalar]
-        length = scope["constants.max_lengths"]
-        has_room = nodes.op("Greater", [length, zero], "greedy.has_room")
-        is_open = nodes.op("Reshape", [has_room, scalar], "greedy.is_open")
-        first = {"greedy.num_steps": zero, "greedy.token": bos, "greedy.total": none}
+        scalar = constant("single.scalar", np.zeros(0, dtype=np.int64))
+        tensors.append(scalar)
+        is_open = nodes.op("Not", [scope["state.is_row_done"]], "single.is_open")
+        has_room = nodes.op("Reshape", [is_open, scalar], "has_room")
+        scope = self._greedy_steps(
+            nodes, scope, has_room, self._parts.single_step, "single", tensors
+        )
+        row = constant("single.row", [1, -1])
+        tensors.append(row)
+        taken = nodes.op("Reshape", [scope["taken"], row], "single.taken")
+        answers = {"answers.target": taken, "answers.totals": scope["state.totals"]}
+        return self._finish_greedy(nodes, {**scope, **answers}, "single", tensors)
+
+    def _greedy_rounds(self, nodes: Block, scope: Scope, tensors: list[ir.Value]) -> list[ir.Value]:
+        """Any batch, one beam: rounds of greedy steps."""
+        inner: list[ir.Value] = []
+
+        def build(nodes: Block, scope: Scope) -> Scope:
+            true = self._constant("true", True)
+            scope = self._greedy_steps(nodes, scope, true, self._parts.greedy_step, "greedy", inner)
+            return self._end_round(nodes, scope, self._parts.end_greedy_round, "greedy", inner)
+
+        scope = self._rounds(nodes, "greedy", scope, self._signatures.greedy_round, build, inner)
+        return self._finish_greedy(nodes, scope, "greedy", tensors)
+
+    def _greedy_steps(
+        self,
+        nodes: Block,
+        scope: Scope,
+        condition: ir.Value,
+        part: onnx.GraphProto,
+        name: str,
+        tensors: list[ir.Value],
+    ) -> Scope:
+        carried, scanned = self._signatures.greedy_stepped, ["taken", *self._scanned]
 
         def body(nodes: Block, scope: Scope) -> Scope:
-            scope = {**scope, "max_length": length}
-            scope = self._place(nodes, self._parts.greedy_step, scope, "greedy", tensors)
-            return self._widen_logits(nodes, scope, "greedy")
+            after = self._place(nodes, part, scope, name, tensors)
+            still = [
+                value for value in self._signatures.greedy_round if value.name == "max_lengths"
+            ]
+            measure_invariants(nodes, scope, carried, still)
+            return self._widen_logits(nodes, after, name)
 
-        scope = self._loop(
-            nodes,
-            "greedy_step",
-            is_open,
-            self._signatures.greedy,
-            {**scope, **first},
-            body,
-            scanned=["taken", *self._scanned],
-        )
-        scope = {**scope, "tokens": scope["taken"], "total": scope["greedy.total"]}
-        scope = self._place(nodes, self._parts.greedy_finish, scope, "greedy_finish", tensors)
-        outputs = self._answer([scope[name] for name in OUTPUTS], scope)
-        return ir.Graph([], outputs, nodes=nodes, initializers=tensors, name="greedy")
+        return self._loop(nodes, f"{name}_step", condition, carried, scope, body, scanned)
+
+    def _finish_greedy(
+        self, nodes: Block, scope: Scope, name: str, tensors: list[ir.Value]
+    ) -> list[ir.Value]:
+        part = self._parts.finish_greedy
+        scope = self._place(nodes, part, scope, f"{name}_finish", tensors)
+        return self._answer([scope[name] for name in OUTPUTS], scope)
 
     def _beam(self, scope: Scope) -> ir.Graph:
         """Any batch and any number of beams: rounds of steps."""
-        nodes = Block()
-        zeros, twos = self._constant("zeros", [0]), self._constant("twos", [2])
-        tensors: list[ir.Value] = []
-        scope = self._loop(
-            nodes,
-            "round",
-            self._constant("true", True),
-            self._signatures.round,
-            scope,
-            lambda nodes, scope: self._round(nodes, scope, tensors),
-            scanned=self._scanned,
-            tensors=tensors,
-        )
-        # Steps that were idle for the row of most tokens left columns of padding behind.
-        target, lengths = scope["answers.target"], scope["answers.lengths"]
-        width = nodes.op("ReduceMax", [lengths], "width", keepdims=0)
-        widths = nodes.op("Reshape", [width, self._constant("minus_one", [-1])], "widths")
-        target = nodes.op("Slice", [target, zeros, widths, twos], "beam.target")
-        if self._with_logits:
-            logits = nodes.op("Squeeze", [scope["logits"], zeros], "beam.logits")
-            scope = {**scope, "logits": logits}
-        outputs = self._answer([target, scope["answers.scores"], lengths], scope)
-        return ir.Graph([], outputs, nodes=nodes, name="beam")
-
-    def _round(self, nodes: Block, scope: Scope, tensors: list[ir.Value]) -> Scope:
-        """A round: the steps, then what remains of the batch."""
+        nodes, own, tensors = Block(), list[ir.Value](), list[ir.Value]()
+        scope = self._place(nodes, self._parts.begin_beam, scope, "begin_beam", own)
         signatures = self._signatures
 
         def body(nodes: Block, scope: Scope) -> Scope:
             after = self._place(nodes, self._parts.step, scope, "step", tensors)
-            measure_invariants(nodes, scope, signatures)
+            measure_invariants(nodes, scope, signatures.stepped, signatures.unstepped)
             return self._widen_logits(nodes, after, "step")
 
+        def build(nodes: Block, scope: Scope) -> Scope:
+            true, carried = self._constant("true", True), signatures.stepped
+            scope = self._loop(nodes, "step", true, carried, scope, body, scanned=self._scanned)
+            return self._end_round(nodes, scope, self._parts.end_round, "beam", tensors)
+
+        scope = self._rounds(nodes, "beam", scope, signatures.round, build, tensors)
+        outputs = self._answer([scope[f"answers.{name}"] for name in OUTPUTS], scope)
+        return ir.Graph([], outputs, nodes=nodes, initializers=own, name="beam")
+
+    def _rounds(
+        self,
+        nodes: Block,
+        name: str,
+        scope: Scope,
+        carried: Sequence[Value],
+        build: Callable[[Block, Scope], Scope],
+        tensors: list[ir.Value],
+    ) -> Scope:
+        """Rounds until no row is left."""
         true = self._constant("true", True)
         scope = self._loop(
-            nodes, "step", true, signatures.stepped, scope, body, scanned=self._scanned
+            nodes, f"{name}_round", true, carried, scope, build, self._scanned, tensors
         )
+        if self._with_logits:
+            zeros = self._constant("zeros", [0])
+            logits = nodes.op("Squeeze", [scope["logits"], zeros], f"{name}.all_logits")
+            scope = {**scope, "logits": logits}
+        return scope
+
+    def _end_round(
+        self,
+        nodes: Block,
+        scope: Scope,
+        part: onnx.GraphProto,
+        name: str,
+        tensors: list[ir.Value],
+    ) -> Scope:
+        """What remains of the batch."""
+        minus_one = self._constant("minus_one", [-1])
         logits = {name: scope[name] for name in self._scanned}
-        is_active = nodes.op("Not", [scope["state.is_row_done"]], "is_active")
-        where = nodes.op("NonZero", [is_active], "active_2d")
-        active = nodes.op("Reshape", [where, self._constant("minus_one", [-1])], "active")
+        is_active = nodes.op("Not", [scope["state.is_row_done"]], f"{name}.is_active")
+        is_active = nodes.op("Reshape", [is_active, minus_one], f"{name}.active_rows")
+        where = nodes.op("NonZero", [is_active], f"{name}.active_2d")
+        active = nodes.op("Reshape", [where, minus_one], f"{name}.active")
         scope = {**scope, "active": active}
-        scope = self._place(nodes, self._parts.end_round, scope, "end_round", tensors)
-        count = nodes.op("Size", [active], "num_active")
-        go_on = nodes.op("Cast", [count], "round.go_on", to=int(ir.DataType.BOOL))
+        scope = self._place(nodes, part, scope, f"{name}_end", tensors)
+        count = nodes.op("Size", [active], f"{name}.num_active")
+        go_on = nodes.op("Cast", [count], f"{name}.go_on", to=int(ir.DataType.BOOL))
         return {**scope, **logits, "go_on": go_on}
 
     def _widen_logits(self, nodes: Block, scope: Scope, name: str) -> Scope:
@@ -350,27 +413,29 @@ def hoist(nodes: Block, carried: Sequence[ir.Value]) -> tuple[Block, Block]:
     return hoisted, rest
 
 
-def measure_invariants(nodes: Sequence[ir.Node], scope: Scope, signatures: Signatures) -> None:
+def measure_invariants(
+    nodes: Sequence[ir.Node], scope: Scope, carried: Sequence[Value], still: Sequence[Value]
+) -> None:
     """Lets the sizes of what a loop carries be taken from what it doesn't, where they are equal.
 
     The exporter takes the size of an axis from any value that has it. An axis of one name has one
     size, and what follows from an invariant one can be computed before the loop.
     """
-    still = {
+    sizes = {
         str(axis): (scope[value.name], index)
-        for value in signatures.unstepped
+        for value in still
         for index, axis in enumerate(value.shape)
         if axis in ("batch", "beams", "slots")
     }
-    carried = {scope[value.name]: value.shape for value in signatures.stepped}
+    shapes = {scope[value.name]: value.shape for value in carried}
     for node in nodes:
-        shape = carried.get(node.inputs[0]) if node.op_type == "Shape" else None  # type: ignore[arg-type]
+        shape = shapes.get(node.inputs[0]) if node.op_type == "Shape" else None  # type: ignore[arg-type]
         if shape is None:
             continue
         bounds = {name: node.attributes[name].as_int() for name in node.attributes}
         start, end = bounds.get("start", 0), bounds.get("end", len(shape))
-        if end == start + 1 and shape[start] in still:
-            value, axis = still[str(shape[start])]
+        if end == start + 1 and shape[start] in sizes:
+            value, axis = sizes[str(shape[start])]
             node.replace_input_with(0, value)
             node.attributes["start"] = ir.AttrInt64("start", axis)
             node.attributes["end"] = ir.AttrInt64("end", axis + 1)

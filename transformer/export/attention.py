@@ -1,16 +1,30 @@
 """Attention as the exported graph computes it: backends of `transformer.model.attention`.
 
 Two forms that give the same numbers: `FusedAttention` uses onnxruntime's own operator,
-`PortableAttention` only operators that every ONNX runtime has. Shapes as in the protocol.
+`PortableAttention` only operators that every ONNX runtime has. Both take queries that were divided
+by the root of the head width: `scale_queries`. Shapes as in the protocol.
 """
 
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.onnx import ops
 
-from transformer.model.attention import TorchAttention
+from transformer.model.attention import MultiHeadAttention, TorchAttention
+
+
+@torch.no_grad()
+def scale_queries(model: nn.Module, num_heads: int) -> None:
+    """Divides the queries of all attentions by the root of the head width, in their weights.
+
+    A product of one row with a factor of its own misses the kernel for one row.
+    """
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            factor = math.sqrt(num_heads / module.d_model)
+            module.in_proj.weight[: module.d_model] *= factor
+            module.in_proj.bias[: module.d_model] *= factor
 
 
 class FusedAttention:
@@ -38,7 +52,7 @@ class FusedAttention:
         return ops.symbolic(  # type: ignore[no-any-return]
             "com.microsoft::MultiHeadAttention",
             [query, key, value, None, mask],
-            {"num_heads": self.num_heads},
+            {"num_heads": self.num_heads, "scale": 1.0},
             dtype=query.dtype,
             shape=list(query.shape),
             version=1,
@@ -59,7 +73,7 @@ class FusedAttention:
         context, keys, values = ops.symbolic_multi_out(
             "com.microsoft::MultiHeadAttention",
             [query, key, value, None, None, ancestry, past_key, past_value],
-            {"num_heads": self.num_heads},
+            {"num_heads": self.num_heads, "scale": 1.0},
             dtypes=[query.dtype] * 3,
             shapes=[list(query.shape), grown, grown],
             version=1,
@@ -85,5 +99,5 @@ class PortableAttention(TorchAttention):
     ) -> Tensor:
         """As in `TorchAttention`; in the graph nothing is causal, and there is no dropout."""
         assert not is_causal, "this form has no causal mask"
-        scores = (query * (1 / math.sqrt(key.shape[-1]))) @ key.transpose(2, 3)  # [B, H, Q, S]
+        scores = query @ key.transpose(2, 3)  # [B, H, Q, S]
         return torch.softmax(scores if mask is None else scores + mask, dim=-1) @ value

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from transformer.export.assemble import MADE, OUTPUTS, Subgraphs, assemble
-from transformer.export.attention import FusedAttention, PortableAttention
+from transformer.export.attention import FusedAttention, PortableAttention, scale_queries
 from transformer.export.config import FORMS, Precision
 from transformer.export.exporter import export_module
 from transformer.export.quantization import Product, quantize, transpose_weights
@@ -31,18 +31,26 @@ from transformer.export.signatures import (
     SIZES,
     Signatures,
     Value,
-    alone,
     declare,
     dynamic_axes,
     example,
     fill,
     settle,
 )
-from transformer.export.subgraphs import Begin, EndRound, GreedyFinish, GreedyStep, Step
-from transformer.model.transformer import CrossCache, SelfCache, Transformer
+from transformer.export.subgraphs import (
+    Begin,
+    BeginBeam,
+    BeginGreedy,
+    EndGreedyRound,
+    EndRound,
+    FinishGreedy,
+    GreedyStep,
+    Step,
+)
+from transformer.model.transformer import SelfCache, Transformer
 from transformer.search.beam import SearchConstants, SearchInputs, SearchState
-from transformer.search.greedy import GreedyState
-from transformer.search.steps import Round, SourceRows
+from transformer.search.greedy import GreedyAnswers, GreedyState
+from transformer.search.steps import GreedyRound, Round, SourceRows
 from transformer.text.special_tokens import SpecialIds
 
 INPUTS = ["source", *(SIZES.get(name, name) for name in SearchInputs._fields)]
@@ -133,7 +141,8 @@ def quantize_subgraphs(parts: Subgraphs, is_fused: bool) -> Subgraphs:
     return parts._replace(
         begin=quantize(parts.begin, many),
         step=quantize(parts.step, many),
-        greedy_step=quantize(parts.greedy_step, one),
+        greedy_step=quantize(parts.greedy_step, many),
+        single_step=quantize(parts.single_step, one),
     )
 
 
@@ -146,8 +155,9 @@ def export_subgraphs(
     shortlist: Shortlist | None = None,
 ) -> Subgraphs:
     """The subgraphs of a model, its weights of the type."""
-    if dtype != torch.float32:
-        model = copy.deepcopy(model).to(dtype)
+    model = copy.deepcopy(model)
+    scale_queries(model, model.config.num_heads)
+    model = model.to(dtype)
     backend = ATTENTION[attention](model.config.num_heads)
     model = model.with_attention(backend)
     mask = backend.mask(torch.ones(2, 2, dtype=torch.bool), dtype)
@@ -156,16 +166,31 @@ def export_subgraphs(
     )
     listed = [(BatchShortlist if shortlist else None, "shortlist")]
     search = special if shortlist is None else LISTED
-    step_arguments = [(SourceRows, "source"), (SearchState, "state"), (SelfCache, "cache")]
+    is_fused = attention == "fused"
+    has_source = Value("has_source", torch.bool, ("batch",))
+    rows, cache = (SourceRows, "source"), (SelfCache, "cache")
+    after_begin = [*declare(SourceRows, "source", signatures.form)]
+    after_begin += declare(SelfCache, "cache", signatures.form)
+
+    def made(values: list[Value]) -> list[str]:
+        """Names of what the beginning of a search adds to that."""
+        return [value.name for value in values if value not in after_begin]
+
     begin = export_subgraph(
         Begin(model, source_pad, special, shortlist),
-        [signatures.source, (SearchInputs, "")],
+        [signatures.source],
         signatures,
-        [*names(declare(Round, "", signatures.form)), *names(signatures.shortlist)],
+        ["has_source", *names(after_begin), *names(signatures.shortlist)],
+    )
+    begin_beam = export_subgraph(
+        BeginBeam(model.output_projection.out_features, search),
+        [has_source, *listed, rows, cache, (SearchInputs, "")],
+        signatures,
+        made(declare(Round, "", signatures.form)),
     )
     step = export_subgraph(
-        Step(model, search, attention == "fused"),
-        [(SearchConstants, "constants"), *listed, *step_arguments],
+        Step(model, search, is_fused),
+        [(SearchConstants, "constants"), *listed, rows, (SearchState, "state"), cache],
         signatures,
         ["go_on", *names(signatures.stepped), "logits"],
     )
@@ -175,37 +200,54 @@ def export_subgraphs(
         signatures,
         names(signatures.round),
     )
-    greedy_step = export_subgraph(
-        GreedyStep(model, search),
+    begin_greedy = export_subgraph(
+        BeginGreedy(search),
+        [has_source, rows, cache, Value("max_length", torch.int64, ("batch",))],
+        signatures,
+        made(signatures.greedy_round),
+    )
+    greedy_step, single_step = (
+        export_subgraph(
+            GreedyStep(model, search, is_fused, is_alone),
+            [
+                Value("max_lengths", torch.int64, ("batch", 1)),
+                *listed,
+                rows,
+                (GreedyState, "state"),
+                cache,
+            ],
+            signatures,
+            ["go_on", *names(signatures.greedy_stepped), "taken", "logits"],
+        )
+        for is_alone in (False, True)
+    )
+    end_greedy_round = export_subgraph(
+        EndGreedyRound(search),
         [
-            Value("max_length", torch.int64, (1,)),
-            *listed,
-            (CrossCache, "source.cross"),
-            (GreedyState, "greedy"),
-            (SelfCache, "cache"),
+            Value("active", torch.int64, ("active",)),
+            Value("taken", torch.int64, ("num_steps", "batch", 1)),
+            (GreedyRound, ""),
         ],
         signatures,
-        ["go_on", *names(signatures.greedy), "taken", "logits"],
-        is_alone=True,
+        names(signatures.greedy_round),
     )
-    greedy_finish = export_subgraph(
-        GreedyFinish(),
-        [
-            Value("tokens", torch.int64, ("num_steps", 1, 1)),
-            Value("total", torch.float32, ()),
-            Value("length_penalty", torch.float32, ()),
-        ],
+    finish_greedy = export_subgraph(
+        FinishGreedy(search),
+        [(GreedyAnswers, "answers"), Value("length_penalty", torch.float32, ())],
         signatures,
         OUTPUTS,
     )
     return Subgraphs(
-        transpose_weights(begin),
-        transpose_weights(step),
-        end_round,
-        transpose_weights(greedy_step),
-        greedy_finish,
-        signatures,
-        search.bos_id,
+        begin=transpose_weights(begin),
+        begin_beam=begin_beam,
+        step=transpose_weights(step),
+        end_round=end_round,
+        begin_greedy=begin_greedy,
+        greedy_step=transpose_weights(greedy_step),
+        single_step=transpose_weights(single_step),
+        end_greedy_round=end_greedy_round,
+        finish_greedy=finish_greedy,
+        signatures=signatures,
     )
 
 
@@ -214,7 +256,6 @@ def export_subgraph(
     arguments: Sequence[Value | tuple[Any, str]],
     signatures: Signatures,
     outputs: list[str],
-    is_alone: bool = False,
 ) -> onnx.GraphProto:
     """One subgraph.
 
@@ -223,7 +264,6 @@ def export_subgraph(
         arguments: of its forward: a value, or a declared type (None for none) with its name.
         signatures: of this export.
         outputs: names of what it returns, in order.
-        is_alone: of a batch of one.
     """
     inputs: list[Value] = []
     examples, axes = [], []
@@ -235,7 +275,6 @@ def export_subgraph(
             continue
         declared, name = argument
         values = [] if declared is None else declare(declared, name, signatures.form)
-        values = [alone(value) for value in values] if is_alone else values
         inputs += values
         examples.append(fill(declared, map(example, values), signatures.form))
         axes.append(fill(declared, map(dynamic_axes, values), signatures.form))

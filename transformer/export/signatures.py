@@ -18,7 +18,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import SelfCache
 from transformer.search.beam import SearchConstants, SearchInputs, SearchResult, SearchState
 from transformer.search.greedy import GreedyState
-from transformer.search.steps import Round
+from transformer.search.steps import GreedyRound, Round
 
 # Inputs of the whole graph that are numbers where the search takes indices 0 1 2 ...
 SIZES = {"beams": "beam_size", "slots": "num_best"}
@@ -111,11 +111,20 @@ class Signatures:
         return self.constants + declare(SearchResult, "answers", self.form)
 
     @property
-    def greedy(self) -> list[Value]:
-        """What one greedy step hands to the next, for a batch of one."""
-        values = declare(GreedyState, "greedy", self.form)
-        values += declare(SelfCache, "cache", self.form)
-        return [alone(value) for value in values]
+    def greedy_round(self) -> list[Value]:
+        """What one round of greedy search hands to the next."""
+        return declare(GreedyRound, "", self.form)
+
+    @property
+    def greedy_unstepped(self) -> list[Value]:
+        """As `unstepped`."""
+        return [value for value in self.greedy_round if value.name == "max_lengths"]
+
+    @property
+    def greedy_stepped(self) -> list[Value]:
+        """What one greedy step hands to the next."""
+        state = declare(GreedyState, "state", self.form)
+        return state + declare(SelfCache, "cache", self.form)
 
 
 def settle(
@@ -155,11 +164,6 @@ def of_rows(constants: SearchConstants) -> list[Tensor]:
         for value, hint in zip(constants, hints.values(), strict=True)
         if "batch" in get_args(hint)[1].split()
     ]
-
-
-def alone(value: Value) -> Value:
-    """The value for a batch of one."""
-    return value._replace(shape=tuple(1 if axis == "batch" else axis for axis in value.shape))
 
 
 def declare(declared: Any, name: str, form: Form) -> list[Value]:

@@ -1,7 +1,7 @@
 """The subgraphs of the translator, as modules that PyTorch's exporter turns into ONNX.
 
-`Begin` runs once, `Step` is the body of the inner loop, `EndRound` ends a round of the search;
-`GreedyStep` and `GreedyFinish` take their place for a single sentence and a single beam. They add
+`Begin` runs once. Then beam search or greedy search: a beginning, the step that is the body of the
+inner loop, the end of a round; greedy search has an end of its own besides. They add
 nothing to `transformer.search.steps` and the model: they choose what is an input and an output.
 Arguments and results are of the types that are declared there; shapes stand with them.
 """
@@ -11,23 +11,18 @@ from typing import Any
 from torch import Tensor, nn
 
 from transformer.export.shortlist.choose import Shortlist
-from transformer.export.shortlist.subgraph import (
-    LISTED,
-    BatchShortlist,
-    FusedShortlist,
-    ListTokens,
-)
+from transformer.export.shortlist.subgraph import BatchShortlist, FusedShortlist, ListTokens
 from transformer.export.signatures import of_rows
-from transformer.model.transformer import CrossCache, SelfCache, Transformer
-from transformer.search import beam, greedy, steps
+from transformer.model.transformer import SelfCache, Transformer
+from transformer.search import greedy, steps
 from transformer.search.beam import SearchConstants, SearchInputs, SearchState
-from transformer.search.greedy import GreedyState
-from transformer.search.steps import Round, SourceRows
+from transformer.search.greedy import GreedyAnswers, GreedyState
+from transformer.search.steps import GreedyRound, Round, SourceRows
 from transformer.text.special_tokens import SpecialIds
 
 
 class Begin(nn.Module):
-    """Encoder, cross keys and values, short-list, and the first round of the search."""
+    """Encoder, cross keys and values, short-list: what every search begins with."""
 
     def __init__(
         self,
@@ -38,22 +33,40 @@ class Begin(nn.Module):
     ) -> None:
         super().__init__()
         self.model, self.source_pad = model, source_pad
-        self.special = special if shortlist is None else LISTED
         self.list_tokens = (
             None if shortlist is None else ListTokens(model.output_projection, shortlist, special)
         )
 
-    def forward(self, source: Tensor, inputs: SearchInputs) -> tuple[Round, BatchShortlist | None]:
-        """Source ids, int64 [B, S], and the options."""
+    def forward(
+        self, source: Tensor
+    ) -> tuple[Tensor, SourceRows, SelfCache, BatchShortlist | None]:
+        """Source ids, int64 [B, S] -> which rows have a source, bool [B], and what they have."""
         shortlist = token_mask = None
-        vocab_size = self.model.output_projection.out_features
         if self.list_tokens is not None:
             shortlist, token_mask = self.list_tokens(source)
-            vocab_size = shortlist.ids.shape[0]
         has_source, cross, cache = steps.encode(self.model, source, source != self.source_pad)
-        rows = SourceRows(cross, token_mask)
-        first = steps.begin(has_source, rows, cache, inputs, vocab_size, self.special)
-        return first, shortlist
+        return has_source, SourceRows(cross, token_mask), cache, shortlist
+
+
+class BeginBeam(nn.Module):
+    """The first round of beam search, but for what `Begin` made."""
+
+    def __init__(self, vocab_size: int, special: SpecialIds) -> None:
+        super().__init__()
+        self.vocab_size, self.special = vocab_size, special
+
+    def forward(
+        self,
+        has_source: Tensor,
+        shortlist: BatchShortlist | None,
+        source: SourceRows,
+        cache: SelfCache,
+        inputs: SearchInputs,
+    ) -> tuple[Any, ...]:
+        """What `Begin` made and the options -> a `Round` without its source and cache."""
+        vocab_size = self.vocab_size if shortlist is None else shortlist.ids.shape[0]
+        first = steps.begin(has_source, source, cache, inputs, vocab_size, self.special)
+        return first.answers, first.batch_indices, first.constants, first.state
 
 
 class Step(nn.Module):
@@ -77,7 +90,7 @@ class Step(nn.Module):
         state, cache, logits = steps.beam_step(
             self.model, constants, source, state, cache, self.special, shortlist
         )
-        return ~beam.is_round_over(state), state, cache, logits
+        return ~steps.is_round_over(state), state, cache, logits
 
 
 class EndRound(nn.Module):
@@ -94,33 +107,72 @@ class EndRound(nn.Module):
         return (*after[:2], of_rows(after.constants), *after[3:])
 
 
-class GreedyStep(nn.Module):
-    """One step of the greedy search of one sentence."""
+class BeginGreedy(nn.Module):
+    """The first round of greedy search, but for what `Begin` made."""
 
-    def __init__(self, model: Transformer, special: SpecialIds) -> None:
+    def __init__(self, special: SpecialIds) -> None:
+        super().__init__()
+        self.special = special
+
+    def forward(
+        self, has_source: Tensor, source: SourceRows, cache: SelfCache, max_length: Tensor
+    ) -> tuple[Any, ...]:
+        """What `Begin` made and an option -> a `GreedyRound` without its source and cache."""
+        first = steps.begin_greedy(has_source, source, cache, max_length, self.special)
+        return first.answers, first.batch_indices, first.max_lengths, first.state
+
+
+class GreedyStep(nn.Module):
+    """One step of greedy search; `is_alone` for a batch of one."""
+
+    def __init__(
+        self, model: Transformer, special: SpecialIds, is_fused: bool, is_alone: bool
+    ) -> None:
         super().__init__()
         self.model, self.special = model, special
+        self.is_fused, self.is_alone = is_fused, is_alone
 
     def forward(
         self,
-        max_length: Tensor,
+        max_lengths: Tensor,
         shortlist: BatchShortlist | None,
-        cross: CrossCache,
+        source: SourceRows,
         state: GreedyState,
         cache: SelfCache,
     ) -> tuple[Tensor, GreedyState, SelfCache, Tensor, Tensor]:
-        """Whether it goes on (bool []), state, cache, the token taken [1, 1], logits [1, 1, V]."""
+        """Whether the round goes on (bool []), state, cache, the tokens taken [b, 1], logits."""
+        # For a single row the product that `BatchShortlist` has is the quickest.
+        if shortlist is not None and self.is_fused and not self.is_alone:
+            shortlist = FusedShortlist(*shortlist)
         state, cache, logits = steps.greedy_step(
-            self.model, cross, state, cache, self.special, shortlist
+            self.model, max_lengths, source, state, cache, self.special, shortlist, self.is_alone
         )
-        go_on = greedy.goes_on(state, max_length, self.special)
+        is_over = state.is_row_done[0, 0] if self.is_alone else steps.is_round_over(state)
         # A value of its own: no two outputs of a graph may be one.
-        return go_on, state, cache, state.token + 0, logits
+        return ~is_over, state, cache, state.tokens + 0, logits
 
 
-class GreedyFinish(nn.Module):
-    """The answer of a greedy search."""
+class EndGreedyRound(nn.Module):
+    """As `EndRound`."""
 
-    def forward(self, tokens: Tensor, total: Tensor, length_penalty: Tensor) -> tuple[Tensor, ...]:
+    def __init__(self, special: SpecialIds) -> None:
+        super().__init__()
+        self.special = special
+
+    def forward(self, active: Tensor, taken: Tensor, round: GreedyRound) -> GreedyRound:
+        """`taken`, int64 [t, b, 1], are the tokens of the round's steps."""
+        after = steps.end_greedy_round(active, round, taken, self.special)
+        num_steps = after.state.num_steps + 0  # no output may be an input
+        return after._replace(state=after.state._replace(num_steps=num_steps))
+
+
+class FinishGreedy(nn.Module):
+    """The answers of a greedy search."""
+
+    def __init__(self, special: SpecialIds) -> None:
+        super().__init__()
+        self.special = special
+
+    def forward(self, answers: GreedyAnswers, length_penalty: Tensor) -> tuple[Tensor, ...]:
         """As `greedy.finish`."""
-        return tuple(greedy.finish(tokens, total, length_penalty))
+        return tuple(greedy.finish(answers, length_penalty, self.special))

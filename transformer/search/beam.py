@@ -27,8 +27,7 @@ How it searches:
 - A sentence is done when it has reached its maximum length, or when no live hypothesis can still
   win: more tokens only lower a sum of log-probabilities, and for a penalty of 0 or more the divisor
   is largest at the maximum length, so best live sum / divisor at the maximum length bounds every
-  score to come. With one beam it is done when its hypothesis has ended, whatever the penalty: that
-  is greedy search.
+  score to come. One beam is greedy search, `transformer.search.greedy`.
 - A patience ends it sooner, when patience * W hypotheses have ended (Kasai et al. 2022,
   arXiv:2204.05424). With 1 that is what most toolkits do; what it costs or gives depends on the
   model, see docs/results/patience.md.
@@ -215,12 +214,10 @@ def step(
     bounds = live_scores[:, 0] * constants.final_weights
     # A rule that ends a sentence before its length does must leave its N slots full: `finish` gives
     # free ones to hypotheses that were cut.
-    is_greedy = constants.beams[:, -1] == 0  # [1]: the last beam is the first
     is_row_done = (
         state.is_row_done
         | (length >= constants.max_lengths)
         | (num_ended >= constants.max_ended)
-        | (is_greedy & (finished_scores[:, 0] > -torch.inf))
         | (bounds <= finished_scores[:, -1])
     )
     return SearchState(
@@ -233,12 +230,6 @@ def step(
         sequences=sequences,
         ancestry=state.ancestry.index_select(0, hypotheses),
     )
-
-
-def is_round_over(state: SearchState) -> Tensor:
-    """bool []: half of the rows are done, or more; further steps would mostly be idle."""
-    done = state.is_row_done.sum()
-    return done * 2 >= state.is_row_done.shape[0]
 
 
 def finish(state: SearchState, constants: SearchConstants, special: SpecialIds) -> SearchResult:

@@ -3,11 +3,12 @@
 import torch
 from torch import Tensor
 
-from transformer.model.transformer import CrossCache, SelfCache, Transformer
+from transformer.model.transformer import Transformer
 from transformer.search import beam, greedy, steps
-from transformer.search.beam import SearchResult
+from transformer.search.beam import SearchResult, SearchState
+from transformer.search.greedy import GreedyState
 from transformer.search.options import SearchOptions
-from transformer.search.steps import Round, SourceRows
+from transformer.search.steps import GreedyRound, Round, SourceRows
 from transformer.text.special_tokens import SpecialIds
 
 # On an accelerator asking whether a round is over waits for the queue; some idle steps cost less.
@@ -53,48 +54,64 @@ def search(
         )
     has_source, cross, cache = steps.encode(model, source, source_mask)
     inputs = beam.make_inputs(options, max_lengths)
-    if len(source) == options.beam_size == 1:
-        limit = max_lengths * has_source
-        return _search_greedily(model, cross, cache, limit, inputs.length_penalty, special)
     rows = SourceRows(cross, None)
-    vocab_size = model.output_projection.out_features
-    round = steps.begin(has_source, rows, cache, inputs, vocab_size, special)
-    num_steps = 0
-    while len(round.batch_indices):
-        round, num_steps = _run_round(model, round, num_steps, most, special)
-        active = (~round.state.is_row_done).nonzero().squeeze(1)
-        round = steps.end_round(active, round, special)
-    answers = round.answers
+    if options.beam_size == 1:
+        answers = _search_greedily(
+            model,
+            steps.begin_greedy(has_source, rows, cache, max_lengths, special),
+            inputs.length_penalty,
+            most,
+            special,
+        )
+    else:
+        vocab_size = model.output_projection.out_features
+        first = steps.begin(has_source, rows, cache, inputs, vocab_size, special)
+        answers = _search_by_beams(model, first, most, special)
     return answers._replace(target=answers.target[:, :, : int(answers.lengths.max())])
 
 
 def _search_greedily(
     model: Transformer,
-    cross: CrossCache,
-    cache: SelfCache,
-    max_length: Tensor,
+    round: GreedyRound,
     length_penalty: Tensor,
+    max_steps: int,
     special: SpecialIds,
 ) -> SearchResult:
-    state = greedy.init_state(max_length, special)
-    taken = [state.token[:0]]
-    while greedy.goes_on(state, max_length, special):
-        state, cache, _ = steps.greedy_step(model, cross, state, cache, special)
-        taken.append(state.token)
-    return greedy.finish(torch.cat(taken), state.total, length_penalty)
+    num_steps = 0
+    while len(round.batch_indices):
+        taken = [round.state.tokens[None, :, :][:0]]
+        state, cache = round.state, round.cache
+        while _goes_on(state, len(taken) - 1) and num_steps < max_steps:
+            state, cache, _ = steps.greedy_step(
+                model, round.max_lengths, round.source, state, cache, special
+            )
+            taken.append(state.tokens[None])
+            num_steps += 1
+        round = round._replace(state=state, cache=cache)
+        round = steps.end_greedy_round(_active(state), round, torch.cat(taken), special)
+    return greedy.finish(round.answers, length_penalty, special)
 
 
-def _run_round(
-    model: Transformer, round: Round, num_steps: int, max_steps: int, special: SpecialIds
-) -> tuple[Round, int]:
-    # `num_steps` have been done before; the second result is how many have then.
-    state, cache = round.state, round.cache
-    steps_per_check = 1 if state.tokens.device.type == "cpu" else STEPS_PER_CHECK
-    for index in range(max_steps - num_steps):
-        if index % steps_per_check == 0 and bool(beam.is_round_over(state)):
-            break
-        state, cache, _ = steps.beam_step(
-            model, round.constants, round.source, state, cache, special
-        )
-        num_steps += 1
-    return round._replace(state=state, cache=cache), num_steps
+def _search_by_beams(
+    model: Transformer, round: Round, max_steps: int, special: SpecialIds
+) -> SearchResult:
+    num_steps = 0
+    while len(round.batch_indices):
+        state, cache, start = round.state, round.cache, num_steps
+        while _goes_on(state, num_steps - start) and num_steps < max_steps:
+            state, cache, _ = steps.beam_step(
+                model, round.constants, round.source, state, cache, special
+            )
+            num_steps += 1
+        round = steps.end_round(_active(state), round._replace(state=state, cache=cache), special)
+    return round.answers
+
+
+def _goes_on(state: SearchState | GreedyState, num_steps: int) -> bool:
+    # Whether a round does, of which so many steps have been done.
+    is_asked = state.tokens.device.type == "cpu" or num_steps % STEPS_PER_CHECK == 0
+    return not (is_asked and bool(steps.is_round_over(state)))
+
+
+def _active(state: SearchState | GreedyState) -> Tensor:
+    return (~state.is_row_done).flatten().nonzero().squeeze(1)

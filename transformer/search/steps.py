@@ -21,7 +21,7 @@ from transformer.model.transformer import (
 )
 from transformer.search import beam, greedy
 from transformer.search.beam import SearchConstants, SearchInputs, SearchResult, SearchState
-from transformer.search.greedy import GreedyState
+from transformer.search.greedy import GreedyAnswers, GreedyState
 from transformer.text.special_tokens import SpecialIds
 
 
@@ -41,6 +41,17 @@ class Round(NamedTuple):
     constants: SearchConstants
     source: SourceRows
     state: SearchState
+    cache: SelfCache
+
+
+class GreedyRound(NamedTuple):
+    """All that a round of greedy search begins with."""
+
+    answers: GreedyAnswers  # of the whole batch, as far as they are found
+    batch_indices: Annotated[Tensor, "int64 batch"]  # which rows of the batch this round has
+    max_lengths: Annotated[Tensor, "int64 batch 1"]  # end token included; 0 without a source
+    source: SourceRows
+    state: GreedyState
     cache: SelfCache
 
 
@@ -65,8 +76,21 @@ def begin(
     dtype = source.cross.keys[0].dtype
     constants, state = beam.init_state(has_source, inputs, vocab_size, special, dtype)
     answers = beam.finish(state, constants, special)  # empty ones
-    batch_indices = torch.ones_like(inputs.max_length).cumsum(0) - 1
-    return Round(answers, batch_indices, constants, source, state, cache)
+    return Round(answers, _indices(inputs.max_length), constants, source, state, cache)
+
+
+def begin_greedy(
+    has_source: Tensor,
+    source: SourceRows,
+    cache: SelfCache,
+    max_length: Tensor,
+    special: SpecialIds,
+) -> GreedyRound:
+    """The first round: all rows, no answers. `max_length` as in `beam.SearchInputs`."""
+    max_lengths = (max_length * has_source).unsqueeze(1)
+    state = greedy.init_state(max_lengths, special)
+    answers = GreedyAnswers(max_lengths[:, :0], state.totals)
+    return GreedyRound(answers, _indices(max_length), max_lengths, source, state, cache)
 
 
 def beam_step(
@@ -107,36 +131,46 @@ def end_round(active: Tensor, last: Round, special: SpecialIds) -> Round:
     found = beam.finish(last.state, last.constants, special)
     answers = beam.collect(last.answers, last.batch_indices, found, special)
     constants, state = beam.narrow(last.constants, last.state, active)
-
-    def select(values: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return tuple(value.index_select(0, active) for value in values)
-
-    cross, token_mask = last.source
-    mask = None if cross.mask is None else cross.mask.index_select(0, active)
-    return Round(
-        answers,
-        last.batch_indices.index_select(0, active),
-        constants,
-        SourceRows(
-            CrossCache(mask, select(cross.keys), select(cross.values)),
-            None if token_mask is None else token_mask.index_select(0, active),
-        ),
-        state,
-        SelfCache(select(last.cache.keys), select(last.cache.values)),
-    )
+    batch_indices = last.batch_indices.index_select(0, active)
+    source, cache = _narrow(last.source, last.cache, active)
+    return Round(answers, batch_indices, constants, source, state, cache)
 
 
 def greedy_step(
     model: Transformer,
-    cross: CrossCache,
+    max_lengths: Tensor,
+    source: SourceRows,
     state: GreedyState,
     cache: SelfCache,
     special: SpecialIds,
     shortlist: VocabularyShortlist | None = None,
+    is_alone: bool = False,
 ) -> tuple[GreedyState, SelfCache, Tensor]:
-    """One step for one sentence and one beam, as `beam_step`. All of a short-list is its own."""
-    logits, cache = model.step(state.token, state.num_steps, cross, cache, None, shortlist)
-    return greedy.step(logits, state, special), cache, logits
+    """One step with one beam, as `beam_step`; `max_lengths` as in `GreedyRound`.
+
+    A sentence alone has all of its short-list to itself, and ends the search: `is_alone`.
+    """
+    logits, cache = model.step(state.tokens, state.num_steps, source.cross, cache, None, shortlist)
+    if source.token_mask is not None and not is_alone:
+        logits = logits + source.token_mask.unsqueeze(1)
+    return greedy.step(logits, state, max_lengths, special, is_alone), cache, logits
+
+
+def end_greedy_round(
+    active: Tensor, last: GreedyRound, taken: Tensor, special: SpecialIds
+) -> GreedyRound:
+    """As `end_round`; `taken`, int64 [t, b, 1], are the tokens of the round's steps."""
+    answers = greedy.collect(last.answers, last.batch_indices, taken, last.state, special)
+    batch_indices = last.batch_indices.index_select(0, active)
+    max_lengths = last.max_lengths.index_select(0, active)
+    state = greedy.narrow(last.state, active)
+    source, cache = _narrow(last.source, last.cache, active)
+    return GreedyRound(answers, batch_indices, max_lengths, source, state, cache)
+
+
+def is_round_over(state: SearchState | GreedyState) -> Tensor:
+    """bool []: half of the rows are done, or more; further steps would mostly be idle."""
+    return state.is_row_done.sum() * 2 >= state.is_row_done.shape[0]
 
 
 def visible(source_mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -147,3 +181,22 @@ def visible(source_mask: Tensor) -> tuple[Tensor, Tensor]:
     has_source = source_mask.any(dim=1)
     first = torch.ones_like(source_mask).cumsum(1) == 1  # [B, S]
     return has_source, source_mask | (first & ~has_source.unsqueeze(1))
+
+
+def _indices(rows: Tensor) -> Tensor:
+    # 0 1 2 ... for each of them.
+    return torch.ones_like(rows).cumsum(0) - 1
+
+
+def _narrow(source: SourceRows, cache: SelfCache, rows: Tensor) -> tuple[SourceRows, SelfCache]:
+    # What the decoder reads of some rows alone, int64 [b].
+    def select(values: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        return tuple(value.index_select(0, rows) for value in values)
+
+    cross, token_mask = source
+    mask = None if cross.mask is None else cross.mask.index_select(0, rows)
+    rows_left = SourceRows(
+        CrossCache(mask, select(cross.keys), select(cross.values)),
+        None if token_mask is None else token_mask.index_select(0, rows),
+    )
+    return rows_left, SelfCache(select(cache.keys), select(cache.values))

@@ -1,8 +1,8 @@
 """The `clean` section: how text is normalised, which training pairs are kept."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from transformer.config import Section
 
@@ -40,6 +40,15 @@ class AugmentConfig(Section):
     title_case: Share
 
 
+class ScoreConfig(Section):
+    """A score for each training pair that all other filters keep, from a command of the user's."""
+
+    # The shell runs it for each shard: lines `source<TAB>target` in, a number a line out.
+    command: str = Field(min_length=1)
+    # The least that a pair is kept with; null keeps all, and their scores in the column `score`.
+    min_score: float | None
+
+
 class CleanConfig(Section):
     """Normalisation for all parts; filters for training text only, in the order listed here."""
 
@@ -57,6 +66,22 @@ class CleanConfig(Section):
     drop_copies: bool
     # Reject a pair with a side that stands on that side in the validation or test part.
     drop_leaks: bool
+    # What follows is for noisy text. Of each side, the least share of letters in all but spaces;
+    # null: any.
+    min_letter_share: Share | None
+    # Characters of the longest word; null: no limit.
+    max_word_length: int | None = Field(ge=1)
+    # How often 3 to 100 characters may be said again in a row; null: as often as they like.
+    max_repetitions: int | None = Field(ge=1, le=1000)
+    # The least share of digits, zeros aside, that the sides have in common; null: none.
+    min_digit_overlap: Share | None
+    # Reject a pair whose sides differ in placeholders or tags.
+    drop_different_placeholders: bool
+    # What an identifier has to give each side's language at least; null: any language. It is the
+    # extra `filters`.
+    min_language_probability: float | None = Field(gt=0, le=1)
+    # A score from outside; null: none.
+    score: ScoreConfig | None
     # Reject a pair that was kept before.
     drop_duplicates: bool
     # Noise on the sources of the training pairs that are kept; null: none.
@@ -65,3 +90,14 @@ class CleanConfig(Section):
     num_reject_samples: int = Field(ge=0)
     # Of those samples, and of the noise.
     seed: int = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _placeholders_are_left(self) -> Self:
+        if self.drop_different_placeholders and (
+            self.source.strip_punctuation or self.target.strip_punctuation
+        ):
+            raise ValueError(
+                "drop_different_placeholders = True: strip_punctuation takes them out of the text; "
+                "set one of the two to false"
+            )
+        return self

@@ -1,4 +1,7 @@
-"""Parallel text on disk: Parquet files with the columns `source` and `target`."""
+"""Parallel text on disk: Parquet files with the columns `source` and `target`.
+
+A corpus of several places has a column `origin` too: such as `gnome`, or `gnome/po/de.po`.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -17,6 +20,7 @@ BATCH_PAIRS = 16384
 SCHEMA: Any = pa.schema(
     [pa.field("source", pa.string(), False), pa.field("target", pa.string(), False)]
 )
+ORIGIN = "origin"
 
 
 def part_path(folder: Path, part: str) -> Path:
@@ -30,11 +34,11 @@ class PairWriter:
     Use it as a context manager, on a path that nothing else reads yet.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, schema: Any = SCHEMA) -> None:
         self.num_pairs = 0
         self._pairs: list[Pair] = []
         self._tables: list[Any] = []
-        self._writer: Any = pq.ParquetWriter(path, SCHEMA, compression="zstd")
+        self._writer: Any = pq.ParquetWriter(path, schema, compression="zstd")
 
     def __enter__(self) -> Self:
         return self

@@ -5,6 +5,20 @@ from collections.abc import Callable, Iterable, Sequence
 from transformer.text.clean_config import CleanConfig
 from transformer.text.corpus import Pair
 from transformer.text.hashing import hash_sentence
+from transformer.text.language_filter import OTHER_LANGUAGE, OtherLanguage
+from transformer.text.noise_filters import (
+    DIFFERENT_DIGITS,
+    DIFFERENT_PLACEHOLDERS,
+    FEW_LETTERS,
+    LONG_WORD,
+    REPETITION,
+    DifferentDigits,
+    FewLetters,
+    LongWord,
+    Repetition,
+    different_placeholders,
+)
+from transformer.text.scoring import LOW_SCORE
 
 # Every reason, in the order in which they are looked for: a pair is told by its first.
 EMPTY = "empty"
@@ -14,21 +28,42 @@ LENGTH_RATIO = "length_ratio"
 COPY = "copy"
 LEAK = "leak"
 DUPLICATE = "duplicate"
-REASONS = (EMPTY, SENTENCE_COUNT, TOO_LONG, LENGTH_RATIO, COPY, LEAK, DUPLICATE)
+REASONS = (
+    EMPTY,
+    SENTENCE_COUNT,
+    TOO_LONG,
+    LENGTH_RATIO,
+    COPY,
+    LEAK,
+    FEW_LETTERS,
+    LONG_WORD,
+    REPETITION,
+    DIFFERENT_DIGITS,
+    DIFFERENT_PLACEHOLDERS,
+    OTHER_LANGUAGE,
+    LOW_SCORE,
+    DUPLICATE,
+)
 
 # None keeps the (normalised) pair; a reason drops it.
 Filter = Callable[[Pair], str | None]
 
 
-def make_filters(config: CleanConfig, held_out: Iterable[Pair]) -> list[Filter]:
-    """The filters that a config asks for, in order, but for duplicates.
+def make_filters(
+    config: CleanConfig, held_out: Iterable[Pair], languages: tuple[str, str] | None = None
+) -> list[Filter]:
+    """The filters that a config asks for, in order, but for scores and duplicates.
 
-    Each judges a pair by itself; whether a pair was kept before takes the whole corpus
-    (`transformer.text.duplicates`).
+    Each judges a pair by itself; scores come for many at a time (`transformer.text.scoring`), and
+    whether a pair was kept before takes the whole corpus (`transformer.text.duplicates`).
 
     Args:
         config: the section `clean`.
         held_out: the normalised pairs of the validation and test parts.
+        languages: codes of the source's and the target's; needed where the config asks for them.
+
+    Raises:
+        ValueError: the languages can't be told.
     """
     measure = len if config.length_unit == "character" else count_words
     filters: list[Filter] = [empty]
@@ -40,7 +75,34 @@ def make_filters(config: CleanConfig, held_out: Iterable[Pair]) -> list[Filter]:
         filters.append(copy)
     if config.drop_leaks:
         filters.append(Leak(held_out))
+    if config.min_letter_share is not None:
+        filters.append(FewLetters(config.min_letter_share))
+    if config.max_word_length is not None:
+        filters.append(LongWord(config.max_word_length))
+    if config.max_repetitions is not None:
+        filters.append(Repetition(config.max_repetitions))
+    if config.min_digit_overlap is not None:
+        filters.append(DifferentDigits(config.min_digit_overlap))
+    if config.drop_different_placeholders:
+        filters.append(different_placeholders)
+    if config.min_language_probability is not None:
+        assert languages is not None, "a config that asks for languages comes with them"
+        filters.append(OtherLanguage(languages, config.min_language_probability))
     return filters
+
+
+def list_limits(config: CleanConfig) -> dict[str, float | None]:
+    """The limit of each reason that has one; None where nothing is dropped for it."""
+    return {
+        TOO_LONG: config.max_length,
+        LENGTH_RATIO: config.max_length_ratio,
+        FEW_LETTERS: config.min_letter_share,
+        LONG_WORD: config.max_word_length,
+        REPETITION: config.max_repetitions,
+        DIFFERENT_DIGITS: config.min_digit_overlap,
+        OTHER_LANGUAGE: config.min_language_probability,
+        LOW_SCORE: config.score.min_score if config.score else None,
+    }
 
 
 def judge(pair: Pair, filters: Sequence[Filter]) -> str | None:

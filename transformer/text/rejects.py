@@ -13,29 +13,40 @@ Places = NDArray[np.int64]
 
 
 class Rejects:
-    """The places of rejected pairs by reason, 16 bytes each; the text stays where it is."""
+    """The places of rejected pairs by reason, 16 bytes each; the text stays where it is.
 
-    def __init__(self) -> None:
-        self._places: dict[str, list[Places]] = {reason: [] for reason in REASONS}
+    Args:
+        num_origins: of as many origins, numbered from 0, pairs are told apart.
+    """
 
-    def add(self, reason: str, places: Places) -> None:
-        """Notes what a reason took, behind what it took before."""
-        self._places[reason].append(places)
+    def __init__(self, num_origins: int) -> None:
+        self._places: dict[str, list[list[Places]]] = {
+            reason: [[] for _ in range(num_origins)] for reason in REASONS
+        }
+
+    def add(self, reason: str, origin: int, places: Places) -> None:
+        """Notes what a reason took of an origin, behind what it took before."""
+        self._places[reason][origin].append(places)
+
+    def count(self, origin: int) -> dict[str, int]:
+        """How many pairs of an origin each reason took, zeros included."""
+        return {reason: sum(map(len, found[origin])) for reason, found in self._places.items()}
 
     @property
     def counts(self) -> dict[str, int]:
         """How many pairs each reason took, zeros included."""
-        return {reason: sum(map(len, places)) for reason, places in self._places.items()}
+        return {
+            reason: sum(len(one) for places in found for one in places)
+            for reason, found in self._places.items()
+        }
 
     def sample(self, size: int, seed: int) -> Iterator[tuple[str, int, int]]:
-        """At most `size` of each reason, drawn at random: reason, line, sentence."""
-        for reason, count in self.counts.items():
-            if not count:
-                continue
-            places = np.concatenate(self._places[reason])
-            for row in sample_rows(count, size, Random(seed)):
-                line, sentence = places[row].tolist()
-                yield reason, line, sentence
+        """At most `size` of each reason and origin, drawn at random: reason, line, sentence."""
+        for reason, found in self._places.items():
+            for places in map(np.concatenate, filter(None, found)):
+                for row in sample_rows(len(places), size, Random(seed)):
+                    line, sentence = places[row].tolist()
+                    yield reason, line, sentence
 
 
 def sample_rows(count: int, size: int, random: Random) -> list[int]:

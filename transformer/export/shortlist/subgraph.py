@@ -71,11 +71,14 @@ class ListTokens(nn.Module):
     def forward(self, source: Tensor) -> tuple[BatchShortlist, Tensor]:
         """Source ids int64 [B, S] -> the list, and float [B, n], -inf at others' tokens."""
         brought = nn.functional.embedding(source, self.get_buffer("table")).flatten(1).long()
-        frequent = self.get_buffer("frequent").expand(source.shape[0], -1)
-        is_open = frequent.scatter(1, brought, 1.0)  # float [B, V]: 1 or 0
-        found = (is_open.amax(0) * self.get_buffer("rest")).nonzero().squeeze(1)
+        frequent = self.get_buffer("frequent")
+        # float [V, B], 1 at brought tokens: those of a token stand together, some are gathered.
+        is_brought = torch.zeros(len(frequent), source.shape[0])
+        is_brought = is_brought.scatter(0, brought.transpose(0, 1), 1.0)
+        found = ((is_brought.amax(1) + frequent) * self.get_buffer("rest")).nonzero().squeeze(1)
         ids = torch.cat([self.get_buffer("special"), found])
-        mask = torch.where(is_open.index_select(1, ids) > 0, 0.0, -torch.inf)
+        is_open = is_brought.index_select(0, ids) + frequent.index_select(0, ids).unsqueeze(1)
+        mask = torch.where(is_open > 0, 0.0, -torch.inf).transpose(0, 1)
         shortlist = BatchShortlist(
             ids,
             self.get_buffer("weight").index_select(0, ids).transpose(0, 1),
