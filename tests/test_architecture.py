@@ -23,7 +23,7 @@ ALLOWED = {
     "text": {"compute"},
     "search": {"model", "text"},
     "evaluation": {"model", "search", "text"},
-    "serving": {"text"},
+    "serving": {"compute", "text"},
     "training": {"model", "text"},
     "marian": {"model", "search", "text"},
     "monitoring": {"model", "text", "training"},

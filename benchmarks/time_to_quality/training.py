@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from benchmarks.harness.machine import describe_model
@@ -192,7 +193,8 @@ def train_to(
     clock = Clock(run, num_steps, task.score, max_seconds)
     torch.manual_seed(config.seed)
     steps = (_train_plainly if loop == "plain" else _train_ours)(task, clock, num_steps)
-    lengths = task.ids.train.source_lengths + task.ids.train.target_lengths
+    train = task.ids.train
+    lengths = np.asarray(train.source_lengths) + np.asarray(train.target_lengths)
     batches = islice(list_batches(task.plan), steps)
     run.tokens_per_second = sum(int(lengths[one].sum()) for one in batches) / clock.seconds
     return run

@@ -190,7 +190,7 @@ def _draw_ranks(generator: np.random.Generator, num_words: int, size: int) -> ND
 def describe(subject: TrainingSubject) -> str:
     """One paragraph: model, corpus, batches."""
     model, train = subject.model, subject.ids.train
-    source, target = train.source_lengths, train.target_lengths
+    source, target = np.asarray(train.source_lengths), np.asarray(train.target_lengths)
     return (
         f"Model: {describe_model(model)}, dropout {model.dropout}, "
         f"{subject.vocab_size:,} joint pieces. Corpus: {len(source):,} pairs, "

@@ -11,9 +11,10 @@ from typing import Any, cast
 import typer
 
 from transformer.files import atomic_write
+from transformer.serving.corpus import Answered, answer
 from transformer.serving.documents import translate_file
 from transformer.serving.lines import ByteStream, read_lines
-from transformer.serving.translator import Translation, Translator, UntranslatableError
+from transformer.serving.translator import Translation, Translator
 
 # Unknown words of one text that a warning names.
 _MAX_NAMED = 8
@@ -58,20 +59,35 @@ def read_texts(
             yield f"{file}, line", lines
 
 
-def write_answers(
-    translator: Translator,
-    batches: Iterable[tuple[str, list[str]]],
-    options: Mapping[str, Any],
-    *,
-    as_json: bool,
-) -> None:
-    """Prints the translations of each text as soon as its batch is done.
+def answer_each(
+    translator: Translator, batches: Iterable[tuple[str, list[str]]], options: Mapping[str, Any]
+) -> Iterator[Answered]:
+    """Translates batches as they arrive, up to the first text that can't be.
 
     Args:
         translator: what translates.
         batches: as `read_texts` has them.
         options: of `Translator.translate`.
-        as_json: an object for each text; else the best translation, or a table of several.
+    """
+    number = 1
+    for name, texts in batches:
+        found = answer(translator, name, number, texts, options)
+        yield found
+        if found.problem is not None:
+            return
+        number += len(texts)
+
+
+def write_answers(
+    translator: Translator, answered: Iterable[Answered], *, num_best: int, as_json: bool
+) -> None:
+    """Prints the translations of each text as soon as its batch is done.
+
+    Args:
+        translator: what translates.
+        answered: the batches.
+        num_best: the best translation, or a table of several.
+        as_json: an object for each text instead.
 
     Standard error is warned of a translation cut at its limit, and of words that the training text
     never had.
@@ -79,27 +95,21 @@ def write_answers(
     Raises:
         ValueError: a text can't be translated; what comes before it is still answered.
     """
-    number = 0
-    for name, texts in batches:
-        problem = None
-        try:
-            answers = translator.translate(texts, **options)
-        except UntranslatableError as error:
-            problem = f"{name} {number + error.index + 1}: {error.reason}"
-            answers = translator.translate(texts[: error.index], **options)
-        for text, translations in zip(texts, answers, strict=False):
-            number += 1
+    for name, first, texts, answers, problem in answered:
+        for number, (text, translations) in enumerate(
+            zip(texts, answers, strict=True), start=first
+        ):
             if not all(translation.is_complete for translation in translations):
                 typer.echo(f"warning: {name} {number}: cut at the length limit", err=True)
             if unknown := translator.unknown_words(text):
                 typer.echo(f"warning: {name} {number}: {_tell_unknown(unknown)}", err=True)
             if as_json:
-                answer = _as_json(text, translations, unknown, translator)
-            elif options["num_best"] == 1:
-                answer = translations[0].text + "\n"
+                shown = _as_json(text, translations, unknown, translator)
+            elif num_best == 1:
+                shown = translations[0].text + "\n"
             else:
-                answer = ("" if number == 1 else "\n") + _as_table(translations)
-            sys.stdout.buffer.write(answer.encode())
+                shown = ("" if number == 1 else "\n") + _as_table(translations)
+            sys.stdout.buffer.write(shown.encode())
         sys.stdout.buffer.flush()
         if problem is not None:
             raise ValueError(problem)

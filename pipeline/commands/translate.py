@@ -70,11 +70,13 @@ def translate(
 ) -> None:
     """Translate sentences, a file, or standard input, a line for each line."""
     from pipeline.commands.answers import (
+        answer_each,
         exits_as_a_filter,
         read_texts,
         write_answers,
         write_document,
     )
+    from transformer.serving.corpus import LineShard, cut_lines, translate_shards
 
     if sentences and file is not None:
         raise typer.BadParameter("give sentences or a file, not both", param_hint="--file")
@@ -105,7 +107,14 @@ def translate(
             if file is not None and output is not None:
                 write_document(translator, file, output, options)
                 return
-            write_answers(translator, read_texts(sentences, file), options, as_json=as_json)
+            shards: list[LineShard] = []
+            if file is not None and file.is_file() and num_threads is None:
+                shards = cut_lines(file)
+            if len(shards) > 1 and translator.provider == "cpu":
+                answered = translate_shards(model, shards, options, translator.precision)
+            else:
+                answered = answer_each(translator, read_texts(sentences, file), options)
+            write_answers(translator, answered, num_best=num_best, as_json=as_json)
 
 
 def _refuse_with_trace(others: Mapping[str, bool]) -> None:

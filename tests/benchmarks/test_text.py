@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from benchmarks import text
+from benchmarks import batch_plan, text
+from benchmarks.batch_plan import PlanRun
 from benchmarks.text import Run, join_pairs, judge_runs, main
 from transformer.text.manifest import check_parts
 
@@ -22,7 +23,7 @@ def test_both_sides_are_joined_alike() -> None:
 
 def test_targets_are_of_all_stages_together() -> None:
     runs = [
-        Run(size, stage, seconds * size / 10**6, 1, 2**29)
+        Run(size, stage, seconds * size / 10**6, 1, 0.5, 10**6, 2**29)
         for size, seconds in ((10**6, 20.5), (5 * 10**6, 20))
         for stage in text.STAGES
     ]
@@ -33,6 +34,41 @@ def test_targets_are_of_all_stages_together() -> None:
         ("0.98", "met"),
         ("–", "not measured"),
     ]
+
+
+def test_larger_corpora_are_reckoned_from_the_largest_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "count_cores", lambda: 2)
+    runs = [Run(size, "clean", 9, 36 * size / 10**6, 0, 50 * size, 1) for size in (10**5, 10**6)]
+    assert "| 100,000,000 | 0.5 | 0.1 | 0.0 | 5 |" in text._paper(runs)
+    serial = [Run(10**6, "clean", 9, 36, 36, 50, 1)]
+    assert "the 100% of the CPU time" in text._paper(serial)
+    assert "| 100,000,000 | 1.0 | 1.0 | 1.0 | 0 |" in text._paper(serial)
+
+
+def test_of_two_starts_the_worse_is_judged() -> None:
+    runs = [PlanRun(9, "first", 61.0, 0.01, 0.02, 2**31), PlanRun(9, "later", 9.0, 0.01, 0.08, 9)]
+    assert [(one.found, one.word) for one in text.judge_plans(runs)] == [
+        ("61.0", "missed"),
+        ("0.08", "missed"),
+        ("2.00", "met"),
+    ]
+
+
+@pytest.mark.slow
+def test_batches_are_made_of_so_many_pairs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_plan, "_BESIDE_SECONDS", 0.2)
+    main(plan=30_000, folder=tmp_path, output=tmp_path / "text.md")
+    page = (tmp_path / "text.md").read_text()
+    assert "of 30,000 pairs" in page
+    rows = [
+        line.split(" | ") for line in page.splitlines() if line.startswith(("| first", "| later"))
+    ]
+    assert len(rows) == 2
+    assert all(0 < float(figure.rstrip(" |")) < 1000 for row in rows for figure in row[1:])
+    with pytest.raises(ValueError, match="give --sentences, --plan, or both"):
+        main()
 
 
 @pytest.mark.slow

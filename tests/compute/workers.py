@@ -50,6 +50,13 @@ def clean_and_die_once(marker: Path, config: Any, filters: Any, origins: Any, sh
     return die_once(marker, partial(clean_shard, config, filters, origins), shard)
 
 
+def translate_and_die_once(marker: Path, *arguments: Any) -> Any:
+    """`translate_shard`, after a worker was killed."""
+    from transformer.serving.corpus import translate_shard
+
+    return die_once(marker, partial(translate_shard, *arguments[:-1]), arguments[-1])
+
+
 def dawdle(folder: Path, number: int) -> int:
     """Tells that it began, then takes a while."""
     (folder / str(number)).touch()

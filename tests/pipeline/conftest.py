@@ -17,8 +17,9 @@ import pytest
 
 from pipeline.recipes import load_recipe, make_params
 from transformer.files import sha256_file
-from transformer.text.ids import write_ids
+from transformer.text.corpus import part_path, write_pairs
 from transformer.text.tokenizer import TokenizerPair
+from transformer.text.tokenizing import write_corpus_ids
 from transformer.text.vocab_config import WordSpec
 from transformer.text.vocabulary import fit_tokenizer
 
@@ -60,13 +61,9 @@ def write_project(folder: Path, *changes: str) -> None:
     tokenizers = TokenizerPair(tokenizer, tokenizer)
     tokenizers.save(folder / "models" / "tokenizer")
     (folder / "data" / "ids").mkdir(parents=True)
-    write_ids(
-        folder / "data" / "ids",
-        pairs[50:],
-        pairs[:50],
-        tokenizers,
-        99,
-    )
+    for part, some in (("train", pairs[50:]), ("valid", pairs[:50])):
+        write_pairs(part_path(folder / "data" / "clean", part), some)
+    write_corpus_ids(folder / "data" / "clean", folder / "data" / "ids", tokenizers, 99)
     small = ["num_encoder_layers=1", "num_decoder_layers=1", "d_model=32", "d_ff=64", "num_heads=2"]
     train = [
         "device=cpu",

@@ -40,6 +40,7 @@ from transformer.text.corpus import (
 from transformer.text.filters import DUPLICATE, REASONS, list_limits, make_filters
 from transformer.text.manifest import write_hashes
 from transformer.text.scoring import LOW_SCORE, score_pairs
+from transformer.text.tokenizer import TokenizerPair
 
 # The filters for noisy text, all off.
 FOR_NOISE: dict[str, Any] = {
@@ -163,6 +164,25 @@ def clean_plainly(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
         valid=held_out["valid"],
         test=held_out["test"],
     )
+
+
+def tokenize_plainly(
+    pairs: dict[str, list[Pair]], tokenizers: TokenizerPair, max_tokens: int
+) -> dict[str, bytes]:
+    """The files of `write_corpus_ids` but `meta.json`, from all ids in one process."""
+    largest = max(tokenizers.source.size, tokenizers.target.size)
+    dtype = "<u2" if largest <= 1 << 16 else "<u4"
+    files = {}
+    for split, texts in pairs.items():
+        encoded = [
+            ([*tokenizers.source.encode(s), 3], [*tokenizers.target.encode(t), 3]) for s, t in texts
+        ]
+        kept = [p for p in encoded if split == "valid" or max(map(len, p)) <= max_tokens]
+        for side, sentences in zip(("source", "target"), zip(*kept, strict=True), strict=True):
+            offsets = np.cumsum([0, *map(len, sentences)])
+            files[f"{split}.{side}.bin"] = np.concatenate(sentences).astype(dtype).tobytes()
+            files[f"{split}.{side}.offsets.bin"] = offsets.astype("<i8").tobytes()
+    return files
 
 
 def read_origins(path: Path) -> list[str | None]:

@@ -33,7 +33,6 @@ def trained():
         lengths = np.array([len(one) for one in ids])
         setattr(pairs, f"{side}_ids", np.concatenate(ids))
         setattr(pairs, f"{side}_offsets", np.concatenate([[0], np.cumsum(lengths)]))
-        setattr(pairs, f"{side}_lengths", lengths)
     return TokenizerPair(tokenizer, tokenizer), pairs, tokenizer.size
 
 

@@ -1,21 +1,24 @@
 """Cleaning, counting and tokenizing by shards: the bytes of a plain loop, on any engine."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests.compute.workers import clean_and_die_once
-from tests.text.plain import clean_plainly, fit_plainly
+from tests.text.plain import clean_plainly, fit_plainly, tokenize_plainly
 from tests.text.test_cleaning import config
 from transformer.text import cleaning, corpus, shards
 from transformer.text.clean_config import AugmentConfig, ScoreConfig
 from transformer.text.corpus import Pair, part_path, read_pairs, read_side, write_pairs
-from transformer.text.ids import write_ids
+from transformer.text.ids import SplitCounts
+from transformer.text.tokenizer import TokenizerPair
 from transformer.text.tokenizing import write_corpus_ids
 from transformer.text.vocab_config import BpeSpec, VocabConfig, WordSpec
 from transformer.text.vocabulary import fit_pair
@@ -40,6 +43,7 @@ VOCAB = VocabConfig(
     joint=None,
     source=BpeSpec(kind="bpe", size=290, min_frequency=1, mark_case=True),
     target=WordSpec(kind="word", boundary="sign", size=99, min_frequency=1),
+    max_sentences=None,
 )
 SETTINGS: dict[str, dict[str, Any]] = {
     "no duplicates": {"num_reject_samples": 3},
@@ -115,16 +119,31 @@ def test_origins_are_told_apart_as_by_a_plain_loop(raw: Path, tmp_path: Path) ->
 
 def test_shards_are_counted_and_tokenized_as_by_a_plain_loop(raw: Path, tmp_path: Path) -> None:
     cleaning.clean_corpus(config(), raw, tmp_path / "clean")
-    clean = [part_path(tmp_path / "clean", part) for part in ("train", "valid")]
-    tokenizers = fit_pair(VOCAB, clean[0])
-    assert tokenizers.source.json == fit_plainly(VOCAB.source, read_side(clean[0], "source"))
-    assert tokenizers.target.json == fit_plainly(VOCAB.target, read_side(clean[0], "target"))
-    for name in ("plain", "ids"):
-        (tmp_path / name).mkdir()
-    plain = write_ids(tmp_path / "plain", *map(read_pairs, clean), tokenizers, 9)
-    assert write_corpus_ids(tmp_path / "clean", tmp_path / "ids", tokenizers, 9) == plain
-    assert contents(tmp_path / "ids") == contents(tmp_path / "plain")
-    assert 0 < plain.counts["train"].dropped_too_long < plain.counts["train"].pairs
+    train = part_path(tmp_path / "clean", "train")
+    tokenizers = fit_pair(VOCAB, train)
+    assert tokenizers.source.json == fit_plainly(VOCAB.source, read_side(train, "source"))
+    assert tokenizers.target.json == fit_plainly(VOCAB.target, read_side(train, "target"))
+    counts = hold_ids_against_plain_loop(tmp_path / "clean", tmp_path / "ids", tokenizers)
+    assert 0 < counts["train"].dropped_too_long < counts["train"].pairs
+
+
+@pytest.mark.parametrize("size", [1, 7, 400, 1100])
+def test_a_vocabulary_is_fitted_on_a_sample_whatever_the_shards(
+    raw: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    train = part_path(raw, "train")
+    spec = WordSpec(kind="word", boundary="space", size=9999, min_frequency=1)
+    config = VocabConfig(joint=None, source=spec, target=spec, max_sentences=size)
+    lines = shards.sample_lines(1100, size)
+    assert (lines.size, lines[0] >= 1, lines[-1] <= 1100) == (size, True, True)
+    assert (np.diff(lines) > 0).all()
+    found = fit_pair(config, train)
+    sources = list(read_side(train, "source"))
+    assert found.source.json == fit_plainly(spec, [sources[line - 1] for line in lines])
+    monkeypatch.setattr(shards, "SHARD_PAIRS", 400)
+    assert fit_pair(config, train).sha256 == found.sha256
+    everything = fit_pair(config.model_copy(update={"max_sentences": None}), train)
+    assert (everything.sha256 == found.sha256) == (size == 1100)
 
 
 @pytest.mark.slow
@@ -154,14 +173,22 @@ def hold_against_plain_loops(raw: Path, folder: Path, monkeypatch: pytest.Monkey
     cleaning.clean_corpus(settings, raw, folder / "clean")
     assert (folder / "killed").exists()
     assert contents(folder / "clean") == contents(folder / "plain")
-    clean = [part_path(folder / "clean", part) for part in ("train", "valid")]
-    tokenizers = fit_pair(VOCAB, clean[0])
-    assert tokenizers.source.json == fit_plainly(VOCAB.source, read_side(clean[0], "source"))
-    for name in ("plain-ids", "ids"):
-        (folder / name).mkdir()
-    write_ids(folder / "plain-ids", *map(read_pairs, clean), tokenizers, 9)
-    write_corpus_ids(folder / "clean", folder / "ids", tokenizers, 9)
-    assert contents(folder / "ids") == contents(folder / "plain-ids")
+    train = part_path(folder / "clean", "train")
+    tokenizers = fit_pair(VOCAB, train)
+    assert tokenizers.source.json == fit_plainly(VOCAB.source, read_side(train, "source"))
+    hold_ids_against_plain_loop(folder / "clean", folder / "ids", tokenizers)
+
+
+def hold_ids_against_plain_loop(
+    clean: Path, folder: Path, tokenizers: TokenizerPair
+) -> Mapping[str, SplitCounts]:
+    folder.mkdir()
+    meta = write_corpus_ids(clean, folder, tokenizers, 9)
+    pairs = {split: list(read_pairs(part_path(clean, split))) for split in ("train", "valid")}
+    found = contents(folder)
+    del found["meta.json"]
+    assert found == tokenize_plainly(pairs, tokenizers, 9)
+    return meta.counts
 
 
 def test_a_missing_value_is_told_by_its_line(raw: Path, tmp_path: Path) -> None:

@@ -3,22 +3,39 @@
 import itertools
 import json
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 
 from transformer.files import check_sha256, write_sealed
+from transformer.text import corpus, shards
 from transformer.text import ids as ids_module
-from transformer.text.corpus import Pair
-from transformer.text.ids import IdsMeta, hash_files, load_ids, write_ids
+from transformer.text.corpus import Pair, part_path, write_pairs
+from transformer.text.ids import IdsMeta, hash_files, load_ids
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
+from transformer.text.tokenizing import write_corpus_ids
 from transformer.text.vocab_config import BpeSpec, WordSpec
 from transformer.text.vocabulary import fit_tokenizer
 
 TRAIN = [("un chat", "a cat"), ("un chien noir", "a black dog"), ("oui", "yes of course sir")]
 VALID = [("un chat noir et blanc", "a black cat"), ("", "no")]
+
+
+def write_ids(
+    folder: Path,
+    train: Iterable[Pair],
+    valid: Iterable[Pair],
+    tokenizers: TokenizerPair,
+    max_tokens: int,
+) -> IdsMeta:
+    """Tokenizes pairs that the stage `clean` might have written."""
+    with TemporaryDirectory() as clean:
+        for part, pairs in (("train", train), ("valid", valid)):
+            write_pairs(part_path(Path(clean), part), pairs)
+        return write_corpus_ids(Path(clean), folder, tokenizers, max_tokens)
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +45,7 @@ def pair() -> TokenizerPair:
     return TokenizerPair(fit_tokenizer(spec, sources), fit_tokenizer(spec, targets))
 
 
-def test_every_sentence_comes_back_with_its_end_mark(
-    tmp_path: Path, pair: TokenizerPair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ids_module, "BATCH_PAIRS", 2)
+def test_every_sentence_comes_back_with_its_end_mark(tmp_path: Path, pair: TokenizerPair) -> None:
     meta = write_ids(tmp_path, TRAIN, VALID, pair, max_tokens=100)
     ids = load_ids(tmp_path)
     assert ids.meta == meta
@@ -40,9 +54,9 @@ def test_every_sentence_comes_back_with_its_end_mark(
         for index, (source, target) in enumerate(pairs):
             assert split.source(index).tolist() == [*pair.source.encode(source), 3]
             assert split.target(index).tolist() == [*pair.target.encode(target), 3]
-    assert ids.valid.source_lengths.tolist() == [6, 1]
-    assert ids.train.target_lengths.tolist() == [3, 4, 5]
-    assert ids.train.source_lengths.dtype == np.int64
+    assert ids.valid.source_lengths[:].tolist() == [6, 1]
+    assert ids.train.target_lengths[:].tolist() == [3, 4, 5]
+    assert ids.train.source_lengths[:].dtype == np.int64
 
 
 def test_too_long_training_pairs_are_dropped_with_a_count(
@@ -95,14 +109,18 @@ def test_twice_gives_the_same_bytes(tmp_path: Path, pair: TokenizerPair) -> None
 def test_memory_does_not_grow_with_the_corpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ids_module, "BATCH_PAIRS", 64)
+    monkeypatch.setenv("COMPUTE_WORKERS", "1")
+    monkeypatch.setattr(corpus, "BATCH_PAIRS", 64)
+    monkeypatch.setattr(shards, "SHARD_PAIRS", 64)
     joint = fit_tokenizer(
         BpeSpec(kind="bpe", size=300, min_frequency=1, mark_case=False), ["un chat"]
     )
     tokenizers = TokenizerPair(joint, joint)
 
     def pairs(count: int) -> Iterator[Pair]:
-        return itertools.islice((("un chat " * 9, f"a cat {n}") for n in itertools.count()), count)
+        return itertools.islice(
+            (("un chat " * 9, f"a cat {n % 99}") for n in itertools.count()), count
+        )
 
     peaks = []
     for count in (512, 512, 8192):  # the first also pays for what is loaded once

@@ -14,7 +14,7 @@ HUB = {"kind": "pretrained", "name": "bert-base-cased", "revision": None}
 
 
 def problems(**values: Any) -> str:
-    given = {"joint": None, "source": None, "target": None} | values
+    given = {"joint": None, "source": None, "target": None, "max_sentences": None} | values
     return "\n".join(parse_section(VocabConfig, "vocab", given)[1])
 
 
@@ -32,6 +32,7 @@ def test_joint_alone_or_one_per_side(values: dict[str, Any]) -> None:
         ({"joint": BPE, "source": BPE, "target": BPE}, r"joint = bpe, source = bpe, target = bpe"),
         ({"joint": BPE | {"size": 259}}, r"vocab\.joint\.size = 259.*260"),
         ({"joint": WORD | {"size": 4}}, r"vocab\.joint\.size = 4"),
+        ({"joint": BPE, "max_sentences": 0}, r"vocab\.max_sentences = 0"),
         ({"joint": {"kind": "wordpiece"}}, r"vocab\.joint\.kind = 'wordpiece': allowed are"),
         ({"joint": HUB | {"name": "a/t.json", "revision": "v1"}}, r"revision = 'v1' goes with a"),
     ],

@@ -249,8 +249,8 @@ def test_without_a_network_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -
 def test_joint_is_fitted_on_both_sides_and_separate_on_its_own(tmp_path: Path) -> None:
     train = tmp_path / "train.parquet"
     write_pairs(train, [("chat", "cat"), ("chien", "dog")])
-    both = fit_pair(VocabConfig(joint=WORD, source=None, target=None), train)
-    apart = fit_pair(VocabConfig(joint=None, source=WORD, target=BPE), train)
+    both = fit_pair(VocabConfig(joint=WORD, source=None, target=None, max_sentences=None), train)
+    apart = fit_pair(VocabConfig(joint=None, source=WORD, target=BPE, max_sentences=None), train)
     assert both.is_joint
     assert not apart.is_joint
     assert both.source.decode(both.source.encode("chat dog")) == "chat dog"

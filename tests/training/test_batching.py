@@ -1,9 +1,13 @@
+import hashlib
+
 import numpy as np
 import pytest
 import torch
 
 from tests.training.conftest import dataset
 from transformer.pretraining.in_memory_dataset import Example, InMemoryDataset
+from transformer.text import pairs as pairs_module
+from transformer.text.pairs import Lengths
 from transformer.training.batching import BatchPlan, make_batch, split_batch
 
 
@@ -55,6 +59,32 @@ def test_an_epoch_follows_from_seed_and_number_alone(sides):
     assert epoch(1, 2) == epoch(1, 2)
     assert epoch(1, 2) != epoch(1, 3)
     assert epoch(1, 2) != epoch(2, 2)
+
+
+@pytest.mark.parametrize(("block", "spread"), [(1 << 20, 1), (97, 1), (1000, 5000)])
+def test_counting_in_blocks_gives_the_plan_of_one_sort(monkeypatch, sides, block, spread):
+    """Byte for byte the plans of all trainings before it, from offsets as from lengths."""
+    monkeypatch.setattr(pairs_module, "_BLOCK", block)
+    source, target = sides[0] * spread, sides[1] * spread
+    plan = BatchPlan(
+        *(Lengths(np.cumsum([0, *side])) for side in (source, target)), 700 * spread, seed=5
+    )
+
+    def sort(rows):
+        turn = np.where(source[rows] % 2 == 0, target[rows], -target[rows])
+        return rows[np.lexsort((turn, source[rows]))]
+
+    in_order = list(plan.in_order())
+    assert np.array_equal(np.concatenate(in_order), sort(np.arange(len(source))))
+    bounds = np.cumsum([0, *map(len, in_order)])
+    for epoch in (0, 7):
+        generator = np.random.default_rng([5, epoch])
+        sentences = sort(generator.permutation(len(source)))
+        batches = list(plan.epoch(epoch))
+        for batch, number in zip(batches, generator.permutation(len(in_order)), strict=True):
+            assert np.array_equal(batch, sentences[bounds[number] : bounds[number + 1]])
+    digest = hashlib.sha256(np.diff(bounds).tobytes()).hexdigest()
+    assert spread != 1 or digest[:16] == "d3594d79fa297a99"  # as of before
 
 
 def test_a_batch_outside_the_epoch_is_an_index_error(sides):

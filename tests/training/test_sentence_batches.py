@@ -28,6 +28,13 @@ def test_an_epoch_follows_from_seed_and_number_alone():
     assert order(1, 2) != order(2, 2)
 
 
+def test_the_order_is_numpys_own_permutation():
+    batches = list(SentencePlan(SOURCE, TARGET, 7, seed=4).epoch(6))
+    expected = np.random.default_rng([4, 6]).permutation(100)
+    assert np.array_equal(np.concatenate(batches), expected)
+    assert batches[0].dtype == np.int64
+
+
 def test_lengths_are_mixed():
     """Where batches by tokens hold neighbours in length, these hold any."""
     spreads = [np.ptp(SOURCE[batch]) for batch in SentencePlan(SOURCE, TARGET, 25, 1).epoch(0)]

@@ -91,7 +91,8 @@ def test_the_loss_ignores_padding(model_config, train_config, copy_ids):
     trainer = Trainer(train_config(), model_config, copy_ids)
     model = trainer.state.model.eval()
     train = copy_ids.train
-    sentences = np.array([int(train.source_lengths.argmin()), int(train.source_lengths.argmax())])
+    lengths = np.asarray(train.source_lengths)
+    sentences = np.array([int(lengths.argmin()), int(lengths.argmax())])
     together = make_batch(train, sentences, 0, 0, 2)
     assert together.source_mask is not None
     alone = [make_batch(train, sentences[i : i + 1], 0, 0, 2) for i in (0, 1)]

@@ -41,11 +41,11 @@ class InMemoryDataset(PairDataset):
                 "there is no sentence to pretrain on: they were all empty, or longer than "
                 "model.max_positions"
             )
-        self.source_ids, self.source_offsets, self.source_lengths = _join(sources)
-        self.target_ids, self.target_offsets, self.target_lengths = _join(targets)
+        self.source_ids, self.source_offsets = _join(sources)
+        self.target_ids, self.target_offsets = _join(targets)
         self.label_positions = np.concatenate(positions) if positions else None
 
 
-def _join(sequences: list[NDArray[np.int32]]) -> tuple[NDArray[np.int32], Integers, Integers]:
-    lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)
-    return np.concatenate(sequences), np.concatenate([[0], np.cumsum(lengths)]), lengths
+def _join(sequences: list[NDArray[np.int32]]) -> tuple[NDArray[np.int32], Integers]:
+    offsets = np.cumsum([0, *map(len, sequences)], dtype=np.int64)
+    return np.concatenate(sequences), offsets

@@ -14,7 +14,7 @@ class ByteStream(Protocol):
         """At most `size` bytes, with one read at most; none at the end."""
 
 
-def read_lines(stream: ByteStream, name: str) -> Iterator[list[str]]:
+def read_lines(stream: ByteStream, name: str, first: int = 1) -> Iterator[list[str]]:
     """Yields the lines that have arrived, without waiting for more than the first of them.
 
     So one line typed or sent is answered at once, and a file comes in batches worth translating.
@@ -22,11 +22,12 @@ def read_lines(stream: ByteStream, name: str) -> Iterator[list[str]]:
     Args:
         stream: UTF-8, lines ended by LF or CRLF; a byte order mark at its start is dropped.
         name: of the file, for messages.
+        first: the number of the first line.
 
     Raises:
         ValueError: a line is not UTF-8; it is named, and the lines before it have been yielded.
     """
-    number, rest, is_open = 0, b"", True
+    number, rest, is_open = first - 1, b"", True
     while is_open:
         chunk = stream.read1(CHUNK_BYTES)
         is_open = bool(chunk)

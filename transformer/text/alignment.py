@@ -95,7 +95,6 @@ class _Swapped(PairDataset):
     def __init__(self, pairs: PairDataset) -> None:
         self.source_ids, self.source_offsets = pairs.target_ids, pairs.target_offsets
         self.target_ids, self.target_offsets = pairs.source_ids, pairs.source_offsets
-        self.source_lengths, self.target_lengths = pairs.target_lengths, pairs.source_lengths
 
 
 class Aligner:

@@ -6,17 +6,16 @@ closed by its end token (no start token); and `.offsets.bin`, int64, where sente
 """
 
 import itertools
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from transformer.batches import batched
 from transformer.config import parse_section
 from transformer.files import (
     check_sha256,
@@ -26,16 +25,12 @@ from transformer.files import (
     write_json,
     write_sealed,
 )
-from transformer.text.pairs import PairDataset
+from transformer.text.pairs import Lengths, PairDataset, blocks
 from transformer.text.special_tokens import SpecialIds
-from transformer.text.tokenizer import TokenizerPair
 
 META = "meta.json"
 SIDES = ("source", "target")
 SPLITS = ("train", "valid")
-# Pairs that are tokenized at once: enough to keep the cores busy, small beside any corpus.
-BATCH_PAIRS = 8192
-
 
 _VocabSize = Annotated[int, Field(ge=1, le=1 << 32)]
 
@@ -126,8 +121,8 @@ class IdsSplit(PairDataset):
                 f"{folder}: split {name!r} has {len(self.source_offsets) - 1} source and "
                 f"{len(self.target_offsets) - 1} target sentences; run `tokenize` again"
             )
-        self.source_lengths = _lengths(folder, name, "source", self.source_offsets)
-        self.target_lengths = _lengths(folder, name, "target", self.target_offsets)
+        for side, offsets in zip(SIDES, (self.source_offsets, self.target_offsets), strict=True):
+            _check_rising(_paths(folder, name, side)[1], offsets)
 
 
 @dataclass(frozen=True)
@@ -140,7 +135,7 @@ class Ids:
 
 
 def load_ids(folder: Path, checked: Path | None = None) -> Ids:
-    """Maps what `write_ids` wrote; nothing but the lengths is read into memory.
+    """Maps what the stage `tokenize` wrote; nothing is read into memory.
 
     Args:
         folder: where it lies.
@@ -160,110 +155,6 @@ def hash_files(folder: Path) -> dict[str, str]:
     """The SHA-256 of each file but `meta.json`, in hexadecimal, by its name."""
     paths = (path for name in SPLITS for side in SIDES for path in _paths(folder, name, side))
     return {path.name: sha256_file(path) for path in paths}
-
-
-def write_ids(
-    folder: Path,
-    train: Iterable[tuple[str, str]],
-    valid: Iterable[tuple[str, str]],
-    tokenizers: TokenizerPair,
-    max_tokens: int,
-) -> IdsMeta:
-    """Tokenizes both splits into `folder`, which exists. Memory does not grow with the corpus.
-
-    Args:
-        folder: where the files go.
-        train: training pairs; one whose longer side exceeds `max_tokens` is dropped.
-        valid: validation pairs; none is dropped.
-        tokenizers: their larger vocabulary sets the width of an id, 16 or 32 bits.
-        max_tokens: the longest sequence kept, its end token included.
-
-    Raises:
-        ValueError: a split ends up without pairs.
-    """
-    largest = max(tokenizers.source.size, tokenizers.target.size)
-    dtype: Literal["<u2", "<u4"] = "<u2" if largest <= 1 << 16 else "<u4"
-    counts = {
-        "train": _write_split(folder, "train", train, tokenizers, dtype, max_tokens),
-        "valid": _write_split(folder, "valid", valid, tokenizers, dtype, None),
-    }
-    for name, count in counts.items():
-        if not count.pairs:
-            raise ValueError(
-                f"split {name!r} has no pairs left: {count.dropped_too_long} were longer than "
-                f"tokenize.max_tokens = {max_tokens}; raise it or check the corpus"
-            )
-    meta = IdsMeta(
-        source_vocab_size=tokenizers.source.size,
-        target_vocab_size=tokenizers.target.size,
-        source=tokenizers.source.special,
-        target=tokenizers.target.special,
-        joint=tokenizers.is_joint,
-        dtype=dtype,
-        max_tokens=max_tokens,
-        tokenizer_sha256=tokenizers.sha256,
-        counts=counts,
-        sha256=hash_files(folder),
-    )
-    meta.write(folder)
-    return meta
-
-
-def _write_split(
-    folder: Path,
-    name: str,
-    pairs: Iterable[tuple[str, str]],
-    tokenizers: TokenizerPair,
-    dtype: str,
-    max_tokens: int | None,
-) -> SplitCounts:
-    written = dropped = 0
-    with ExitStack() as stack:
-        sides = {side: _SideWriter(stack, folder, name, side, dtype) for side in SIDES}
-        for batch in batched(pairs, BATCH_PAIRS):
-            source = tokenizers.source.encode_batch([pair[0] for pair in batch])
-            target = tokenizers.target.encode_batch([pair[1] for pair in batch])
-            kept = [
-                (s, t)
-                for s, t in zip(source, target, strict=True)
-                if max_tokens is None or max(len(s), len(t)) < max_tokens  # room for the end token
-            ]
-            sides["source"].append([s for s, _ in kept], tokenizers.source.eos_id)
-            sides["target"].append([t for _, t in kept], tokenizers.target.eos_id)
-            written += len(kept)
-            dropped += len(batch) - len(kept)
-    return SplitCounts(
-        pairs=written,
-        dropped_too_long=dropped,
-        source_tokens=sides["source"].num_tokens,
-        target_tokens=sides["target"].num_tokens,
-        longest_source=sides["source"].longest,
-        longest_target=sides["target"].longest,
-    )
-
-
-class _SideWriter:
-    """Appends sentences to one side's two files."""
-
-    def __init__(self, stack: ExitStack, folder: Path, name: str, side: str, dtype: str) -> None:
-        ids, offsets = _paths(folder, name, side)
-        self._ids: IO[bytes] = stack.enter_context(ids.open("wb"))
-        self._offsets: IO[bytes] = stack.enter_context(offsets.open("wb"))
-        self._offsets.write(np.zeros(1, dtype="<i8").tobytes())
-        self._dtype = dtype
-        self.num_tokens = 0
-        self.longest = 0
-
-    def append(self, sentences: list[list[int]], eos_id: int) -> None:
-        """Writes sentences, each closed by `eos_id`."""
-        if not sentences:
-            return
-        lengths = np.array([len(ids) + 1 for ids in sentences], dtype=np.int64)
-        closed = (id for ids in sentences for id in itertools.chain(ids, (eos_id,)))
-        self._ids.write(np.fromiter(closed, dtype=self._dtype, count=int(lengths.sum())).tobytes())
-        self._offsets.write((self.num_tokens + np.cumsum(lengths)).astype("<i8").tobytes())
-        self.num_tokens += int(lengths.sum())
-        self.longest = max(self.longest, int(lengths.max()))
 
 
 def _paths(folder: Path, name: str, side: str) -> tuple[Path, Path]:
@@ -324,13 +215,13 @@ def _map(folder: Path, name: str, side: str, dtype: str) -> tuple[NDArray[Any], 
     return ids, offsets
 
 
-def _lengths(folder: Path, name: str, side: str, offsets: NDArray[Any]) -> NDArray[np.int64]:
-    lengths: NDArray[np.int64] = np.diff(np.asarray(offsets))
-    if len(lengths) and int(lengths.min()) < 1:
-        index = int(lengths.argmin())
-        raise ValueError(
-            f"{_paths(folder, name, side)[1]}: offset {index + 1} is {int(offsets[index + 1])}, "
-            f"which does not exceed the one before it, {int(offsets[index])}; run the stage "
-            "`tokenize` again"
-        )
-    return lengths
+def _check_rising(path: Path, offsets: NDArray[Any]) -> None:
+    lengths = Lengths(offsets)
+    for rows in blocks(len(lengths)):
+        some = lengths[rows]
+        if int(some.min()) < 1:
+            index = rows.start + int(some.argmin())
+            raise ValueError(
+                f"{path}: offset {index + 1} is {int(offsets[index + 1])}, which does not exceed "
+                f"the one before it, {int(offsets[index])}; run the stage `tokenize` again"
+            )

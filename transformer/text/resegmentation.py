@@ -69,8 +69,6 @@ class _EpochPairs(PairDataset):
     ) -> None:
         self.source_ids, self.source_offsets = source
         self.target_ids, self.target_offsets = target
-        self.source_lengths = np.diff(self.source_offsets)
-        self.target_lengths = np.diff(self.target_offsets)
 
 
 class _Side:

@@ -4,10 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from transformer.text.corpus import Pair, open_parquet
 
 # A shard has so many pairs at least, where there are as many: seconds of work, tens of megabytes.
 SHARD_PAIRS = 1 << 15
+_SAMPLE_SEED = 1
 
 
 class Shard(NamedTuple):
@@ -41,8 +45,24 @@ def cut_shards(path: Path) -> list[Shard]:
     return shards
 
 
-def read_columns(shard: Shard, *columns: str) -> Iterator[list[Any]]:
+def sample_lines(num_lines: int, size: int) -> NDArray[np.int64]:
+    """Lines of a corpus, rising from 1: one of each of `size` runs of equal length, at random.
+
+    The same ones each time, whatever the shards are.
+    """
+    edges = np.arange(size + 1, dtype=np.int64) * num_lines // size
+    return edges[:-1] + np.random.default_rng(_SAMPLE_SEED).integers(np.diff(edges)) + 1
+
+
+def read_columns(
+    shard: Shard, *columns: str, lines: NDArray[np.int64] | None = None
+) -> Iterator[list[Any]]:
     """Columns of a shard, a row group at a time: a list of each one's values.
+
+    Args:
+        shard: which.
+        columns: their names.
+        lines: those that are wanted, rising; None: all.
 
     Raises:
         ValueError: a value is missing; the line is told.
@@ -51,11 +71,15 @@ def read_columns(shard: Shard, *columns: str) -> Iterator[list[Any]]:
         line = shard.lines.start
         for group in shard.groups:
             table = file.read_row_group(group, columns=list(columns), use_threads=False)
+            num_rows = table.num_rows
             for name in columns:
                 if table[name].null_count:
                     row = table[name].is_null().to_pylist().index(True)
                     raise ValueError(f"line {line + row}: no {name}")
-            line += table.num_rows
+            if lines is not None:
+                first, last = np.searchsorted(lines, [line, line + num_rows])
+                table = table.take(lines[first:last] - line)
+            line += num_rows
             yield [table[name].to_pylist() for name in columns]
 
 

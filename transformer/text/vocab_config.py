@@ -88,6 +88,8 @@ class VocabConfig(Section):
     joint: TokenizerSpec | None
     source: TokenizerSpec | None
     target: TokenizerSpec | None
+    # Pairs that the vocabulary is fitted on, drawn at random, the same ones each time; null: all.
+    max_sentences: int | None = Field(ge=1)
 
     @model_validator(mode="after")
     def _joint_or_one_per_side(self) -> Self:

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import tokenizers
+from numpy.typing import NDArray
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from transformer.batches import batched
@@ -17,7 +19,7 @@ from transformer.text.casing import MARKS_PATTERN, mark_case
 from transformer.text.chunks import ChunkCounts
 from transformer.text.pieces import BETWEEN_SPACES, CHARACTERS, MARKED_PIECES, PIECES
 from transformer.text.scripts import UNSPACED
-from transformer.text.shards import Shard, cut_shards, read_columns
+from transformer.text.shards import Shard, cut_shards, read_columns, sample_lines
 from transformer.text.special_tokens import SPECIAL_TOKENS, UNK
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 from transformer.text.vocab_config import (
@@ -40,14 +42,13 @@ def fit_pair(config: VocabConfig, train: Path) -> TokenizerPair:
     Raises:
         ValueError: the file is missing, or as `fit_tokenizer` does.
     """
+    fit = partial(_fit_columns, train, config.max_sentences)
     if config.joint is not None:
-        joint = _fit_columns(config.joint, train, "source", "target")
+        joint = fit(config.joint, "source", "target")
         return TokenizerPair(joint, joint)
     assert config.source is not None, "the config holds joint, or both sides"
     assert config.target is not None, "the config holds joint, or both sides"
-    return TokenizerPair(
-        _fit_columns(config.source, train, "source"), _fit_columns(config.target, train, "target")
-    )
+    return TokenizerPair(fit(config.source, "source"), fit(config.target, "target"))
 
 
 def fit_tokenizer(spec: TokenizerSpec, texts: Iterable[str]) -> Tokenizer:
@@ -63,19 +64,39 @@ def fit_tokenizer(spec: TokenizerSpec, texts: Iterable[str]) -> Tokenizer:
     return _fetch(spec) if isinstance(spec, PretrainedSpec) else _fit(spec, ChunkCounts.of(texts))
 
 
-def count_shard(columns: Sequence[str], shard: Shard) -> ChunkCounts:
+class _Sample(NamedTuple):
+    shard: Shard
+    lines: NDArray[np.int64] | None  # None: all
+
+    def __str__(self) -> str:
+        return str(self.shard)
+
+
+def count_shard(columns: Sequence[str], sample: _Sample) -> ChunkCounts:
     """Counts the chunks of some columns of a shard."""
-    batches = read_columns(shard, *columns)
+    batches = read_columns(sample.shard, *columns, lines=sample.lines)
     return ChunkCounts.of(text for batch in batches for column in batch for text in column)
 
 
-def _fit_columns(spec: TokenizerSpec, train: Path, *columns: str) -> Tokenizer:
+def _fit_columns(
+    train: Path, max_sentences: int | None, spec: TokenizerSpec, *columns: str
+) -> Tokenizer:
     if isinstance(spec, PretrainedSpec):
         return _fetch(spec)
     counts = ChunkCounts.of([])
-    for some in map_shards(partial(count_shard, columns), cut_shards(train)):
+    samples = _sample(cut_shards(train), max_sentences)
+    for some in map_shards(partial(count_shard, columns), samples):
         counts.add(some)
     return _fit(spec, counts)
+
+
+def _sample(shards: Sequence[Shard], max_sentences: int | None) -> list[_Sample]:
+    num_lines = sum(len(shard.lines) for shard in shards)
+    if max_sentences is None or max_sentences >= num_lines:
+        return [_Sample(shard, None) for shard in shards]
+    lines = sample_lines(num_lines, max_sentences)
+    ends = np.searchsorted(lines, [shard.lines.stop for shard in shards])
+    return [_Sample(*one) for one in zip(shards, np.split(lines, ends[:-1]), strict=True)]
 
 
 def _fit(spec: _FittedSpec, counts: ChunkCounts) -> Tokenizer:

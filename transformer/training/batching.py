@@ -4,7 +4,6 @@ Shapes: B sentences of a batch, S source length, T target length, N real target 
 Lengths count end tokens. A slot is one position of a padded batch, real or not.
 """
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from transformer.text.pairs import Integers, PairDataset
+from transformer.text.pairs import Integers, PairDataset, SomeLengths, blocks
 
 
 class Batch(NamedTuple):
@@ -49,10 +48,13 @@ class BatchPlan:
     no source padding, hence no mask, is needed. Each epoch shuffles, from (seed, epoch) alone,
     which of the sentences of equal lengths goes where, and the order of batches. The cuts depend
     on lengths alone, so every epoch has the same number of batches and of slots.
+
+    A hundred million sentences take 2 to 4 bytes each here, 4 more in each epoch, and 4 more while
+    an epoch is drawn: they are sorted by counting, in blocks.
     """
 
     def __init__(
-        self, source_lengths: Integers, target_lengths: Integers, batch_tokens: int, seed: int
+        self, source_lengths: SomeLengths, target_lengths: SomeLengths, batch_tokens: int, seed: int
     ) -> None:
         """Plans batches with sentences x max(S, T) <= `batch_tokens`; a longer pair gets its own.
 
@@ -62,12 +64,12 @@ class BatchPlan:
             batch_tokens: slots on the longer side, at most.
             seed: of the shuffles.
         """
-        self._source_lengths, self._target_lengths = source_lengths, target_lengths
         self._seed = seed
         self.batch_tokens = batch_tokens
-        turn = np.where(source_lengths % 2 == 0, target_lengths, -target_lengths)
-        self._cells = np.lexsort((turn, source_lengths))
-        self._bounds = _cut(source_lengths[self._cells], target_lengths[self._cells], batch_tokens)
+        # A cell is what sentences of equal lengths make up, numbered in the order of the sort.
+        self._cells, self._lengths, counts = _number_cells(source_lengths, target_lengths)
+        self._starts = np.cumsum(counts) - counts
+        self._bounds = _cut(self._lengths, self._starts, len(self._cells), batch_tokens)
 
     @property
     def num_batches(self) -> int:
@@ -77,29 +79,46 @@ class BatchPlan:
     def epoch(self, epoch: int) -> "EpochBatches":
         """The batches of one epoch, counted from 0, in their order; any can be asked for."""
         generator = np.random.default_rng([self._seed, epoch])
-        shuffled = generator.permutation(len(self._cells))
-        source, target = self._source_lengths[shuffled], self._target_lengths[shuffled]
-        turn = np.where(source % 2 == 0, target, -target)
-        sentences = shuffled[np.lexsort((turn, source))]  # a stable sort: ties stay shuffled
+        sentences = self._sort(shuffle(len(self._cells), generator))
         return EpochBatches(sentences, self._bounds, generator.permutation(self.num_batches))
 
     def in_order(self) -> "EpochBatches":
         """All batches, not shuffled: for validation."""
-        return EpochBatches(self._cells, self._bounds, np.arange(self.num_batches))
+        sentences = self._sort(_count(len(self._cells)))
+        return EpochBatches(sentences, self._bounds, np.arange(self.num_batches))
 
     def padding_share(self) -> float:
         """The share of slots, source and target together, that hold no real token."""
-        starts, sizes = self._bounds[:-1], np.diff(self._bounds)
-        slots = 0
-        for lengths in (self._source_lengths, self._target_lengths):
-            slots += int((np.maximum.reduceat(lengths[self._cells], starts) * sizes).sum())
-        return 1 - int(self._source_lengths.sum() + self._target_lengths.sum()) / slots
+        begins, ends = self._bounds[:-1], self._bounds[1:]
+        first = np.searchsorted(self._starts, begins, side="right") - 1
+        last = np.searchsorted(self._starts, ends, side="left") - 1
+        runs = np.stack([first, last + 1], axis=1).ravel()  # of each batch, then up to the next
+        counts = np.diff(np.append(self._starts, len(self._cells)))
+        slots = tokens = 0
+        for lengths in self._lengths:
+            longest = np.maximum.reduceat(np.append(lengths, 0), runs)[::2]
+            slots += int((longest * (ends - begins)).sum())
+            tokens += int((lengths * counts).sum())
+        return 1 - tokens / slots
+
+    def _sort(self, sentences: NDArray[Any]) -> NDArray[Any]:
+        # By cell, and within one as they came.
+        found, ends = np.empty_like(sentences), self._starts.copy()
+        for rows in blocks(len(sentences)):
+            cells = self._cells[sentences[rows]]
+            order = np.argsort(cells, kind="stable")
+            counts = np.bincount(cells, minlength=len(ends))
+            # Where a cell's next sentence goes, and how many of the block's stand before it there.
+            shifts = ends - (np.cumsum(counts) - counts)
+            found[shifts[cells[order]] + np.arange(len(order))] = sentences[rows][order]
+            ends += counts
+        return found
 
 
 class EpochBatches:
-    """A sequence of batches, each given as the indices of its sentences."""
+    """A sequence of batches, each given as the indices of its sentences, int64 [B]."""
 
-    def __init__(self, sentences: Integers, bounds: Integers, order: Integers) -> None:
+    def __init__(self, sentences: NDArray[Any], bounds: Integers, order: Integers) -> None:
         self._sentences, self._bounds, self._order = sentences, bounds, order
 
     def __len__(self) -> int:
@@ -109,10 +128,17 @@ class EpochBatches:
         if not 0 <= index < len(self):
             raise IndexError(f"batch {index} of {len(self)}")
         batch = self._order[index]
-        return self._sentences[self._bounds[batch] : self._bounds[batch + 1]]
+        return self._sentences[self._bounds[batch] : self._bounds[batch + 1]].astype(np.int64)
 
     def __iter__(self) -> Iterator[Integers]:
         return (self[index] for index in range(len(self)))
+
+
+def shuffle(length: int, generator: np.random.Generator) -> NDArray[Any]:
+    """What `generator.permutation(length)` gives, in as few bytes as hold it."""
+    numbers = _count(length)
+    generator.shuffle(numbers)
+    return numbers
 
 
 def split_batch(indices: Integers, num_parts: int) -> list[Integers]:
@@ -168,18 +194,46 @@ def _gather(
     return padded, is_real, chosen
 
 
-def _cut(source_lengths: Integers, target_lengths: Integers, batch_tokens: int) -> Integers:
+def _count(length: int) -> NDArray[Any]:
+    return np.arange(length, dtype=np.uint32 if length <= 1 << 32 else np.int64)
+
+
+def _number_cells(
+    source_lengths: SomeLengths, target_lengths: SomeLengths
+) -> tuple[NDArray[Any], tuple[Integers, Integers], Integers]:
+    """Of each sentence its cell; of each cell the lengths on both sides, and how many it has."""
+    width = 2 * int(target_lengths.max()) + 1
+
+    def keys(rows: slice) -> Integers:
+        source, target = source_lengths[rows], target_lengths[rows]
+        return source * width + np.where(source % 2 == 0, target, -target)
+
+    runs = list(blocks(len(source_lengths)))
+    distinct = np.unique(np.concatenate([np.unique(keys(rows)) for rows in runs]))
+    cells = np.empty(len(source_lengths), dtype=np.min_scalar_type(len(distinct)))
+    counts = np.zeros(len(distinct), dtype=np.int64)
+    for rows in runs:
+        cells[rows] = np.searchsorted(distinct, keys(rows))
+        counts += np.bincount(cells[rows], minlength=len(distinct))
+    sources = (distinct + width // 2) // width
+    return cells, (sources, np.abs(distinct - sources * width)), counts
+
+
+def _cut(
+    lengths: tuple[Integers, Integers], starts: Integers, num_sentences: int, batch_tokens: int
+) -> Integers:
     """Where batches of sorted sentences begin, and the end: int64 [number of batches + 1].
 
     Sentences of equal lengths are taken in one stride, so this is fast for large corpora too.
     """
-    changes = np.flatnonzero(np.diff(source_lengths) | np.diff(target_lengths)) + 1
-    cells = np.concatenate([[0], changes, [len(source_lengths)]]).tolist()
     bounds = [0]
     longest = source = 0
-    for start, end in itertools.pairwise(cells):
-        previous, source = source, int(source_lengths[start])
-        length = max(source, int(target_lengths[start]))
+    ends = [*starts[1:].tolist(), num_sentences]
+    for start, end, *both in zip(
+        starts.tolist(), ends, *(x.tolist() for x in lengths), strict=True
+    ):
+        previous, source = source, both[0]
+        length = max(both)
         size = start - bounds[-1]
         if size and source != previous and 2 * size * longest >= batch_tokens:
             bounds.append(start)
@@ -193,6 +247,6 @@ def _cut(source_lengths: Integers, target_lengths: Integers, batch_tokens: int) 
             bounds.append(bounds[-1] + room)
             longest = length
             room = max(1, batch_tokens // longest)
-    if bounds[-1] < len(source_lengths):
-        bounds.append(len(source_lengths))
+    if bounds[-1] < num_sentences:
+        bounds.append(num_sentences)
     return np.array(bounds, dtype=np.int64)

@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
@@ -13,7 +13,7 @@ import torch
 
 from transformer.text.ids import IdsMeta
 from transformer.text.pairs import Integers, PairDataset
-from transformer.training.batching import Batch, make_batch
+from transformer.training.batching import Batch, EpochBatches, make_batch
 from transformer.training.distributed import Ranks
 from transformer.training.sentence_batches import Plan
 
@@ -41,7 +41,10 @@ class StepBatch(NamedTuple):
 
 
 class StepBatches:
-    """The plan of batches, by the step that they are for: the same in every process."""
+    """The plan of batches, by the step that they are for: the same in every process.
+
+    From the middle of an epoch on, a thread draws the next one's order.
+    """
 
     def __init__(
         self,
@@ -58,7 +61,9 @@ class StepBatches:
         self._plan, self._meta = plan, meta
         self._pairs_of = pairs if callable(pairs) else lambda epoch: pairs
         self._num_parts, self._ranks = num_parts, ranks
-        self._epoch = (0, plan.epoch(0), self._pairs_of(0))
+        self._thread = ThreadPoolExecutor(1, "epochs")
+        # The one that is asked for, and the next.
+        self._epochs: dict[int, Future[tuple[EpochBatches, PairDataset]]] = {}
 
     def indices(self, step: int) -> Integers:
         """The sentences of the step that follows `step` done ones."""
@@ -79,10 +84,20 @@ class StepBatches:
 
     def _find(self, step: int) -> tuple[Integers, PairDataset]:
         epoch, position = divmod(step, self._plan.num_batches)
-        current = self._epoch
-        if current[0] != epoch:
-            current = self._epoch = (epoch, self._plan.epoch(epoch), self._pairs_of(epoch))
-        return current[1][position], current[2]
+        if epoch not in self._epochs:
+            self._epochs.clear()  # first, for the sake of memory
+            self._begin(epoch)
+        batches, pairs = self._epochs[epoch].result()
+        self._epochs.pop(epoch - 1, None)
+        if 2 * position >= self._plan.num_batches and epoch + 1 not in self._epochs:
+            self._begin(epoch + 1)
+        return batches[position], pairs
+
+    def _begin(self, epoch: int) -> None:
+        self._epochs[epoch] = self._thread.submit(self._draw, epoch)
+
+    def _draw(self, epoch: int) -> tuple[EpochBatches, PairDataset]:
+        return self._plan.epoch(epoch), self._pairs_of(epoch)
 
 
 class Loader:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from transformer.text.pairs import Integers
-from transformer.training.batching import BatchPlan, EpochBatches
+from transformer.text.pairs import SomeLengths
+from transformer.training.batching import BatchPlan, EpochBatches, shuffle
 from transformer.training.config import TrainConfig
 
 
@@ -15,7 +15,11 @@ class SentencePlan:
     """
 
     def __init__(
-        self, source_lengths: Integers, target_lengths: Integers, num_sentences: int, seed: int
+        self,
+        source_lengths: SomeLengths,
+        target_lengths: SomeLengths,
+        num_sentences: int,
+        seed: int,
     ) -> None:
         """Plans batches of `num_sentences`; the last one of an epoch holds what is left.
 
@@ -41,7 +45,7 @@ class SentencePlan:
     def epoch(self, epoch: int) -> EpochBatches:
         """The batches of one epoch, counted from 0, in their order; any can be asked for."""
         generator = np.random.default_rng([self._seed, epoch])
-        sentences = generator.permutation(len(self._lengths[0]))
+        sentences = shuffle(len(self._lengths[0]), generator)
         return EpochBatches(sentences, self._bounds, np.arange(self.num_batches))
 
     def padding_share(self) -> float:
@@ -56,7 +60,9 @@ class SentencePlan:
 Plan = BatchPlan | SentencePlan
 
 
-def make_plan(config: TrainConfig, source_lengths: Integers, target_lengths: Integers) -> Plan:
+def make_plan(
+    config: TrainConfig, source_lengths: SomeLengths, target_lengths: SomeLengths
+) -> Plan:
     """The plan of the optimizer steps: by tokens or by sentences, as the config asks."""
     lengths, num_parts = (source_lengths, target_lengths), config.gradient_accumulation
     if config.batch_sentences is not None:

@@ -19,7 +19,8 @@ def subject(tmp_path):
 
 
 def test_synthetic_sentences_are_as_long_as_news(subject):
-    source, target = subject.ids.train.source_lengths, subject.ids.train.target_lengths
+    train = subject.ids.train
+    source, target = np.asarray(train.source_lengths), np.asarray(train.target_lengths)
     assert source.mean() == pytest.approx(27.3, rel=0.03)
     assert target.mean() == pytest.approx(25.8, rel=0.03)
     assert np.corrcoef(np.log(source), np.log(target))[0, 1] == pytest.approx(0.96, abs=0.02)

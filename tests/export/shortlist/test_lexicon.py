@@ -18,7 +18,6 @@ class Pairs:
                 self, f"{side}_ids", np.array([id for ids in sentences for id in ids], "uint16")
             )
             setattr(self, f"{side}_offsets", np.concatenate([[0], lengths.cumsum()]))
-            setattr(self, f"{side}_lengths", lengths)
 
 
 # das Haus, das Buch, ein Buch -> the house, the book, a book: the textbook's example.
