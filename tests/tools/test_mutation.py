@@ -96,13 +96,13 @@ def run(project, num_mutants):
 def test_what_tests_notice_is_told_from_what_they_do_not(project):
     run(project, 2)
     printed = run(project, 99)
-    assert "1 of 99" not in printed  # it goes on after the two
+    assert "\n1 of 99" not in f"\n{printed}"  # it goes on after the two
     (file,) = project.glob(".state/mutation/*/mutants-3.jsonl")
     results = [json.loads(line) for line in file.read_text().splitlines()]
     by_line = {}
     for one in results:
         line = int(one["mutant"].split(":")[1].split()[0])
-        by_line.setdefault(line, set()).add((one["outcome"], one["by"]))
+        by_line.setdefault(line, set()).add((one["outcome"], one["by"].split(" - ")[0]))
     at = {text.strip(): number for number, text in enumerate(MODULE.split("\n"), start=1)}
     test = "tests/model/test_sums.py::test_"
     assert by_line == {
@@ -159,26 +159,31 @@ def test_a_change_belongs_to_its_whole_statement_without_the_body():
     assert statement_around(tree, 1) == (range(1, 2), False)
 
 
-def test_near_tests_come_first_and_costly_ones_are_left_out():
+def test_near_tests_come_first_and_then_all_of_their_files():
     seconds = {
         "tests/export/test_graph.py::test_far": 1.0,
         "tests/model/test_layers.py::test_other": 1.0,
         "tests/model/test_norm.py::test_own": 5.0,
         "tests/model/test_norm.py::test_long": 500.0,
         "tests/text/test_ids.py::test_apart": 1.0,
+        "tests/text/test_ids.py::test_no_line": 0.5,
     }
-    far, other, own, long, apart = seconds
-    reach = Reach(seconds, {"transformer/model/norm.py": {3: [far, other, own, long], 9: [apart]}})
+    far, other, own, long, apart, no_line = seconds
+    lines = {3: [far, other, own, long], 8: ["tests/text/test_ids.py::"], 9: [apart]}
+    reach = Reach(seconds, {"transformer/model/norm.py": lines})
 
     def chosen(line, is_in_function=True, module="transformer/model/norm.py"):
         lines = range(line, line + 1)
-        mutant = Mutant(module, line, "", 0, lines, is_in_function, "")
+        mutant = Mutant(module, line, "", 0, lines, is_in_function, "", [])
         return choose_tests(mutant, reach)
 
-    assert chosen(3) == ([own, other, far], [])
-    assert chosen(9) == ([apart], [])
-    assert chosen(1, is_in_function=False) == ([own, other, far, apart], [])
-    assert chosen(4) == ([own], [])
+    assert chosen(3) == ([own, long], [], [other, far])
+    seconds[long] = 2.0
+    assert chosen(3) == ([long, own], [other, far], [])
+    assert chosen(9) == ([apart], [], [no_line])
+    assert chosen(8) == ([no_line, apart], [], [])
+    assert chosen(1, is_in_function=False) == ([long, own], [other, far, apart], [no_line])
+    assert chosen(4) == ([long, own], [], [])
     seconds[own] = 11.0
-    assert chosen(3) == ([own], [other, far])
-    assert chosen(4, module="transformer/model/new.py") == ([], [])
+    assert chosen(3) == ([long, own], [], [other, far])
+    assert chosen(4, module="transformer/model/new.py") == ([], [], [])
