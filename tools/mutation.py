@@ -24,7 +24,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
 from importlib import import_module
@@ -53,11 +53,12 @@ _PRELOADED = (
 # Of the tests that reach a mutant, up to so many seconds' worth are the nearest ones.
 _NEAR_SECONDS = 10.0
 _MEMORY_BYTES = 6 * 2**30
-# Of the processor, beside twice what all tests of the same files take.
+# Of the processor, beside twice what the tests take.
 _CPU_SECONDS = 15
 # What takes less than this share of the processor for so long waits for what never comes.
 _WAIT_SHARE = 0.03
 _WAIT_SECONDS = 60
+_SHARED = "fixture "
 _PASSED = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
@@ -72,13 +73,14 @@ class Reach(NamedTuple):
 
 
 class Mutant(NamedTuple):
-    """One change: of `lines`, all of the statement that it is in."""
+    """One change, and which lines the statement has that it is in."""
 
     module: str
     line: int
     operator: str
     occurrence: int
-    lines: range
+    first_line: int
+    last_line: int
     is_in_function: bool
     source: str
     change: list[str]
@@ -123,7 +125,8 @@ def draw_mutants(folder: Path, subjects: Sequence[str], seed: int) -> Iterator[M
             lines, is_in_function = statement_around(ast.parse(source), line)
             compared = difflib.unified_diff(source.splitlines(), mutated.splitlines(), n=0)
             change = [text.rstrip() for text in compared][3:]
-            yield Mutant(module, line, operator, occurrence, lines, is_in_function, mutated, change)
+            place = module, line, operator, occurrence, lines[0], lines[-1]
+            yield Mutant(*place, is_in_function, mutated, change)
             break
 
 
@@ -166,19 +169,48 @@ def statement_around(tree: ast.Module, line: int) -> tuple[range, bool]:
 
 
 class _Recorder:
-    """Tells coverage which test runs, and how much of the processor each takes."""
+    """Tells coverage which test runs, and how much of the processor each takes.
+
+    A fixture that tests share counts for each of them, with its lines and its time.
+    """
 
     def __init__(self, measured: coverage.Coverage) -> None:
         self.measured = measured
         self.seconds: dict[str, float] = {}
+        self.tests_of: dict[str, list[str]] = defaultdict(list)
+        self._test = ""
+        self._shared: dict[str, float] = {}
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.measured.switch_context(nodeid)
-        self.seconds[nodeid] = -sum(os.times()[:4])  # with the processes that it starts
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Function) -> Generator[None, bool, bool]:
+        self._test = item.nodeid
+        self.measured.switch_context(item.nodeid)
+        before, shared_before = _own_seconds(), sum(self._shared.values())
+        done = yield
+        own = max(0, _own_seconds() - before - sum(self._shared.values()) + shared_before)
+        shared = {_SHARED + name for name in item.fixturenames} & self._shared.keys()
+        self.seconds[item.nodeid] = round(own + sum(map(self._shared.__getitem__, shared)), 3)
+        for name in (item.nodeid, *shared):
+            self.tests_of[name].append(item.nodeid)
+        return done
 
-    def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self.seconds[nodeid] = round(self.seconds[nodeid] + sum(os.times()[:4]), 3)
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[Any]
+    ) -> Generator[None, object, object]:
+        if fixturedef.scope == "function":
+            return (yield)
+        before, name = _own_seconds(), _SHARED + fixturedef.argname
+        self.measured.switch_context(name)
+        made = yield
+        self.measured.switch_context(self._test)
+        self._shared[name] = self._shared.get(name, 0) + _own_seconds() - before
+        return made
+
+
+def _own_seconds() -> float:
+    """Of the processor, with the processes that were started and have ended."""
+    return sum(os.times()[:4])
 
 
 class _Chooser:
@@ -209,7 +241,13 @@ def record_reach(folder: Path, subjects: Sequence[str], file: str) -> Reach:
     data = measured.get_data()
     tests = {
         Path(module).relative_to(folder).as_posix(): {
-            line: sorted(context or f"{file}::" for context in set(contexts))
+            line: sorted(
+                {
+                    test
+                    for context in contexts
+                    for test in (recorder.tests_of[context] if context else [f"{file}::"])
+                }
+            )
             for line, contexts in data.contexts_by_lineno(module).items()
         }
         for module in data.measured_files()
@@ -266,7 +304,8 @@ def choose_tests(mutant: Mutant, reach: Reach) -> tuple[list[str], list[str], li
     """The tests of a mutant: in the nearest file, other near ones, all others."""
     lines = reach.tests.get(mutant.module, {})
     # What runs on import counts for all that the module is used by.
-    reached = mutant.lines if mutant.is_in_function else lines
+    own_lines = range(mutant.first_line, mutant.last_line + 1)
+    reached = own_lines if mutant.is_in_function else lines
     contexts = {context for line in reached for context in lines.get(line, ())}
     mirror = Path("tests", *Path(mutant.module).parts[1:])
     mirror = mirror.with_name(f"test_{mirror.name}")
@@ -364,7 +403,7 @@ def try_mutant(
                 arguments = ["-x", "-p", "no:cacheprovider", "--tb=short", *sorted(files)]  # noqa: B023
                 return int(pytest.main(arguments, plugins=[_Chooser(tests)]))  # noqa: B023
 
-            seconds = sum(reach.seconds[test] for test in reach.seconds if file_of(test) in files)
+            seconds = sum(reach.seconds[test] for test in tests)
             status = in_child(run, log, _CPU_SECONDS + 2 * int(seconds))
             if status is None:
                 return "endless", ""
@@ -408,9 +447,14 @@ def main(
     os.chdir(folder)
     sys.path.insert(0, str(folder))
     os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    drawn = work / f"drawn-{seed}-{num_mutants}.json"
+    if not drawn.exists():
+        new = [one._asdict() for one in islice(draw_mutants(folder, SUBJECTS, seed), num_mutants)]
+        drawn.with_suffix(".tmp").write_text(json.dumps(new))
+        drawn.with_suffix(".tmp").rename(drawn)
+    mutants = [Mutant(**one) for one in json.loads(drawn.read_text())]
     for module in _PRELOADED:
         import_module(module)
-    mutants = list(islice(draw_mutants(folder, SUBJECTS, seed), num_mutants))
     results_file = work / f"mutants-{seed}.jsonl"
     text = results_file.read_text() if results_file.exists() else ""
     results = {one["mutant"]: one for one in map(json.loads, text.splitlines())}

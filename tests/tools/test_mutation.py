@@ -173,8 +173,7 @@ def test_near_tests_come_first_and_then_all_of_their_files():
     reach = Reach(seconds, {"transformer/model/norm.py": lines})
 
     def chosen(line, is_in_function=True, module="transformer/model/norm.py"):
-        lines = range(line, line + 1)
-        mutant = Mutant(module, line, "", 0, lines, is_in_function, "", [])
+        mutant = Mutant(module, line, "", 0, line, line, is_in_function, "", [])
         return choose_tests(mutant, reach)
 
     assert chosen(3) == ([own, long], [], [other, far])
