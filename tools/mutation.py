@@ -25,9 +25,10 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from functools import cache, lru_cache
 from importlib import import_module
+from io import StringIO
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -48,7 +49,7 @@ SUBJECTS = tuple(
 _PRELOADED = (
     *("torch", "torch.onnx", "torch._dynamo", "onnx", "onnxscript", "onnxruntime", "numpy"),
     *("pydantic", "tokenizers", "hypothesis", "pyarrow.parquet", "sacrebleu", "ruamel.yaml"),
-    *("safetensors.torch", "typer.testing"),
+    *("safetensors.torch", "torch.distributed.tensor", "typer.testing"),
 )
 # Of the tests that reach a mutant, up to so many seconds' worth are the nearest ones.
 _NEAR_SECONDS = 10.0
@@ -447,6 +448,9 @@ def main(
     os.chdir(folder)
     sys.path.insert(0, str(folder))
     os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    # Compiling packages anew in each process takes longer than most tests.
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     drawn = work / f"drawn-{seed}-{num_mutants}.json"
     if not drawn.exists():
         new = [one._asdict() for one in islice(draw_mutants(folder, SUBJECTS, seed), num_mutants)]
@@ -455,6 +459,8 @@ def main(
     mutants = [Mutant(**one) for one in json.loads(drawn.read_text())]
     for module in _PRELOADED:
         import_module(module)
+    with redirect_stdout(StringIO()):
+        pytest.main(["--version"])  # its plugins too
     results_file = work / f"mutants-{seed}.jsonl"
     text = results_file.read_text() if results_file.exists() else ""
     results = {one["mutant"]: one for one in map(json.loads, text.splitlines())}
