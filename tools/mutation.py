@@ -34,12 +34,14 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import coverage
+import hypothesis
 import psutil
 import pytest
 import typer
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
+from hypothesis import HealthCheck
 
 ROOT = Path(__file__).parents[1]
 SUBJECTS = tuple(
@@ -380,13 +382,28 @@ def _processor_seconds(pid: int | None) -> float:
     return seconds
 
 
+def run_tests(tests: Sequence[str], reach: Reach, log: Path) -> int | None:
+    """Runs tests in a process of their own until one fails; returns as `in_child`."""
+
+    def run() -> int:
+        # Else a change that keeps size and second would run what was compiled before it.
+        sys.dont_write_bytecode = True
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        files = sorted({file_of(test) for test in tests})
+        arguments = ["-x", "-p", "no:cacheprovider", "--tb=short", *files]
+        return int(pytest.main(arguments, plugins=[_Chooser(tests)]))
+
+    return in_child(run, log, _CPU_SECONDS + 2 * int(sum(reach.seconds[one] for one in tests)))
+
+
 def try_mutant(
     folder: Path, mutant: Mutant, batches: Sequence[Sequence[str]], reach: Reach, log: Path
 ) -> tuple[str, str]:
     """Runs tests, each batch in a process, in a folder where a module is changed meanwhile.
 
     Returns:
-        the outcome, and which test noticed it.
+        the outcome, and which test noticed it: it fails twice, the second time alone, so that a
+        slow machine notices nothing.
     """
     file = folder / mutant.module
     source = file.read_text(encoding="utf-8")
@@ -394,24 +411,21 @@ def try_mutant(
     file.write_text(mutant.source, encoding="utf-8")
     # Code that was compiled before goes by the time of its source, in whole seconds.
     os.utime(file, (before.st_atime, before.st_mtime + 60))
+    left = [list(tests) for tests in batches]
     try:
-        for tests in filter(None, batches):
-            files = {file_of(test) for test in tests}
-
-            def run() -> int:
-                # Else a change that keeps size and second would run what was compiled before it.
-                sys.dont_write_bytecode = True
-                os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-                arguments = ["-x", "-p", "no:cacheprovider", "--tb=short", *sorted(files)]  # noqa: B023
-                return int(pytest.main(arguments, plugins=[_Chooser(tests)]))  # noqa: B023
-
-            seconds = sum(reach.seconds[test] for test in tests)
-            status = in_child(run, log, _CPU_SECONDS + 2 * int(seconds))
+        while left:
+            status = run_tests(left[0], reach, log) if left[0] else pytest.ExitCode.OK
+            if status in _PASSED:
+                left.pop(0)
+                continue
             if status is None:
                 return "endless", ""
-            if status not in _PASSED:
-                found = re.search(r"^(?:FAILED|ERROR) (.+)", log.read_text(errors="replace"), re.M)
+            text = log.read_text(errors="replace")
+            found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", text, re.M)
+            failed = [one for one in left[0] if found and one == found[1]]
+            if not failed or run_tests(failed, reach, log) not in _PASSED:
                 return "noticed", found[1] if found else f"exit status {status}"
+            left[0].remove(failed[0])
     finally:
         file.write_text(source, encoding="utf-8")
         os.utime(file, (before.st_atime, before.st_mtime))
@@ -462,6 +476,11 @@ def main(
         import_module(module)
     with redirect_stdout(StringIO()):
         pytest.main(["--version"])  # its plugins too
+    # The same examples each time, however long they take to make.
+    hypothesis.settings.register_profile(
+        "mutation", deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
+    hypothesis.settings.load_profile("mutation")
     results_file = work / f"mutants-{seed}.jsonl"
     text = results_file.read_text() if results_file.exists() else ""
     results = {one["mutant"]: one for one in map(json.loads, text.splitlines())}
