@@ -58,7 +58,7 @@ _NEAR_SECONDS = 10.0
 _MEMORY_BYTES = 6 * 2**30
 # Of the processor, beside twice what the tests take.
 _CPU_SECONDS = 15
-# What takes less than this share of the processor for so long waits for what never comes.
+# What wants less than this share of a processor for so long waits for what never comes.
 _WAIT_SHARE = 0.03
 _WAIT_SECONDS = 60
 _SHARED = "fixture "
@@ -360,11 +360,13 @@ def in_child(function: Callable[[], int], log: Path, cpu_seconds: int | None = N
 
     process = multiprocessing.get_context("fork").Process(target=run)
     process.start()
-    used, is_waiting = 0.0, False
+    wanted: dict[str, float] = {}
+    is_waiting = False
     while process.is_alive() and not is_waiting:
         process.join(_WAIT_SECONDS)
-        before, used = used, _processor_seconds(process.pid)
-        is_waiting = used - before < _WAIT_SHARE * _WAIT_SECONDS
+        before, wanted = wanted, _wanted_seconds(process.pid)
+        more = sum(seconds - before.get(thread, 0) for thread, seconds in wanted.items())
+        is_waiting = more < _WAIT_SHARE * _WAIT_SECONDS
     status = None if process.exitcode == -signal.SIGXCPU else process.exitcode
     with suppress(ProcessLookupError):
         os.killpg(process.pid or 0, signal.SIGKILL)  # with what its tests have left running
@@ -372,14 +374,19 @@ def in_child(function: Callable[[], int], log: Path, cpu_seconds: int | None = N
     return status
 
 
-def _processor_seconds(pid: int | None) -> float:
-    """Of a process and all that it has started."""
-    seconds = 0.0
+def _wanted_seconds(pid: int | None) -> dict[str, float]:
+    """For how long each thread of a process, and of all it has started, ran or waited for a core.
+
+    So a thread that a busy machine lets wait is told from one that waits for something else.
+    """
+    found = {}
     with suppress(psutil.NoSuchProcess):
         for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
-            with suppress(psutil.NoSuchProcess):
-                seconds += sum(process.cpu_times()[:4])  # with its children that have ended
-    return seconds
+            for file in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
+                with suppress(OSError):
+                    running, ready, _ = map(int, file.read_text().split())
+                    found[str(file)] = (running + ready) / 1e9
+    return found
 
 
 def run_tests(tests: Sequence[str], reach: Reach, log: Path) -> int | None:
