@@ -3,13 +3,15 @@
 A mutant is the code with one operator, number, condition, loop, decorator or caught exception
 changed (cosmic-ray's operators). Places are drawn at random by a seed, and at each one of the
 changes that are possible there. A mutant is noticed if one of the quick tests that reach its line
-fails, or doesn't end.
+fails, or doesn't end. All mutants meet the nearest of them first; those that survive meet the rest.
 
-Works on the commit that is checked out, in a clone of its own, and goes on where it stopped.
+Works on the commit that is checked out, in a clone of its own, and goes on where it stopped; where
+tests alone have changed since, only the survivors meet those.
 """
 
 import ast
 import difflib
+import hashlib
 import json
 import multiprocessing
 import os
@@ -22,18 +24,24 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import redirect_stdout, suppress
+from functools import cache, lru_cache
 from importlib import import_module
+from io import StringIO
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import coverage
+import hypothesis
+import psutil
 import pytest
 import typer
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
+from hypothesis import HealthCheck
 
 ROOT = Path(__file__).parents[1]
 SUBJECTS = tuple(
@@ -43,34 +51,42 @@ SUBJECTS = tuple(
 _PRELOADED = (
     *("torch", "torch.onnx", "torch._dynamo", "onnx", "onnxscript", "onnxruntime", "numpy"),
     *("pydantic", "tokenizers", "hypothesis", "pyarrow.parquet", "sacrebleu", "ruamel.yaml"),
-    *("safetensors.torch", "typer.testing"),
+    *("safetensors.torch", "torch.distributed.tensor", "typer.testing"),
 )
-# Of the tests that reach a mutant, the nearest ones run first, then others, up to so many seconds.
+# Of the tests that reach a mutant, up to so many seconds' worth are the nearest ones.
 _NEAR_SECONDS = 10.0
-_FAR_SECONDS = 90.0
-_MEMORY_BYTES = 8 * 2**30
-# Of the processor, beside four times what the tests take; then for what waits and never ends.
-_CPU_SECONDS = 30
-_WAIT_SECONDS = 600
+_MEMORY_BYTES = 6 * 2**30
+# Of the processor, beside twice what the tests take.
+_CPU_SECONDS = 15
+# What wants less than this share of a processor for so long waits for what never comes.
+_WAIT_SHARE = 0.03
+_WAIT_SECONDS = 60
+_SHARED = "fixture "
+_PASSED = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 class Reach(NamedTuple):
-    """Which tests run which lines: seconds by test, and {module: {line: tests}}."""
+    """Which tests run which lines: their seconds of the processor, {module: {line: tests}}.
+
+    What runs while a file of tests is read stands there as the file with `::`.
+    """
 
     seconds: dict[str, float]
     tests: dict[str, dict[int, list[str]]]
 
 
 class Mutant(NamedTuple):
-    """One change: of `lines`, all of the statement that it is in."""
+    """One change, and which lines the statement has that it is in."""
 
     module: str
     line: int
     operator: str
     occurrence: int
-    lines: range
+    first_line: int
+    last_line: int
     is_in_function: bool
     source: str
+    change: list[str]
 
     @property
     def name(self) -> str:
@@ -110,19 +126,23 @@ def draw_mutants(folder: Path, subjects: Sequence[str], seed: int) -> Iterator[M
             if not is_change(source, mutated):
                 continue
             lines, is_in_function = statement_around(ast.parse(source), line)
-            yield Mutant(module, line, operator, occurrence, lines, is_in_function, mutated)
+            compared = difflib.unified_diff(source.splitlines(), mutated.splitlines(), n=0)
+            change = [text.rstrip() for text in compared][3:]
+            place = module, line, operator, occurrence, lines[0], lines[-1]
+            yield Mutant(*place, is_in_function, mutated, change)
             break
 
 
 def is_change(source: str, mutated: str) -> bool:
     """Whether what is run differs: neither no Python at all, nor a type hint alone."""
     try:
-        return ast.dump(_without_hints(source)) != ast.dump(_without_hints(mutated))
+        return _dump_without_hints(source) != _dump_without_hints(mutated)
     except SyntaxError:
         return False
 
 
-def _without_hints(source: str) -> ast.AST:
+@lru_cache(maxsize=64)
+def _dump_without_hints(source: str) -> str:
     """The syntax tree, each `X | Y` of a type hint as X."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
@@ -132,7 +152,7 @@ def _without_hints(source: str) -> ast.AST:
                 hint = hint.left
             if hint is not None:
                 setattr(node, field, hint)
-    return tree
+    return ast.dump(tree)
 
 
 def statement_around(tree: ast.Module, line: int) -> tuple[range, bool]:
@@ -152,18 +172,48 @@ def statement_around(tree: ast.Module, line: int) -> tuple[range, bool]:
 
 
 class _Recorder:
-    """Tells coverage which test runs, and how long each takes."""
+    """Tells coverage which test runs, and how much of the processor each takes.
+
+    A fixture that tests share counts for each of them, with its lines and its time.
+    """
 
     def __init__(self, measured: coverage.Coverage) -> None:
         self.measured = measured
-        self.seconds: dict[str, float] = defaultdict(float)
+        self.seconds: dict[str, float] = {}
+        self.tests_of: dict[str, list[str]] = defaultdict(list)
+        self._test = ""
+        self._shared: dict[str, float] = {}
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.measured.switch_context(nodeid)
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Function) -> Generator[None, bool, bool]:
+        self._test = item.nodeid
+        self.measured.switch_context(item.nodeid)
+        before, shared_before = _own_seconds(), sum(self._shared.values())
+        done = yield
+        own = max(0, _own_seconds() - before - sum(self._shared.values()) + shared_before)
+        shared = {_SHARED + name for name in item.fixturenames} & self._shared.keys()
+        self.seconds[item.nodeid] = round(own + sum(map(self._shared.__getitem__, shared)), 3)
+        for name in (item.nodeid, *shared):
+            self.tests_of[name].append(item.nodeid)
+        return done
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[report.nodeid] += report.duration
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[Any]
+    ) -> Generator[None, object, object]:
+        if fixturedef.scope == "function":
+            return (yield)
+        before, name = _own_seconds(), _SHARED + fixturedef.argname
+        self.measured.switch_context(name)
+        made = yield
+        self.measured.switch_context(self._test)
+        self._shared[name] = self._shared.get(name, 0) + _own_seconds() - before
+        return made
+
+
+def _own_seconds() -> float:
+    """Of the processor, with the processes that were started and have ended."""
+    return sum(os.times()[:4])
 
 
 class _Chooser:
@@ -178,8 +228,8 @@ class _Chooser:
         items[:] = sorted(kept, key=lambda item: self.order[item.nodeid])
 
 
-def record_reach(folder: Path, subjects: Sequence[str], arguments: Sequence[str]) -> Reach:
-    """Runs tests in this process under coverage.
+def record_reach(folder: Path, subjects: Sequence[str], file: str) -> Reach:
+    """Runs the quick tests of a file in this process under coverage.
 
     Raises:
         ValueError: one fails without any mutation.
@@ -187,46 +237,103 @@ def record_reach(folder: Path, subjects: Sequence[str], arguments: Sequence[str]
     measured = coverage.Coverage(data_file=None, source=[str(folder / one) for one in subjects])
     recorder = _Recorder(measured)
     measured.start()
-    code = pytest.main(["-p", "no:cacheprovider", *arguments], plugins=[recorder])
+    code = pytest.main(["-p", "no:cacheprovider", "-m", "not slow", file], plugins=[recorder])
     measured.stop()
-    if code != 0:
-        raise ValueError("tests fail without any mutation")
+    if code not in _PASSED:
+        raise ValueError(f"{file}: tests fail without any mutation")
     data = measured.get_data()
     tests = {
-        Path(file).relative_to(folder).as_posix(): {
-            line: sorted(set(contexts) - {""})
-            for line, contexts in data.contexts_by_lineno(file).items()
+        Path(module).relative_to(folder).as_posix(): {
+            line: sorted(
+                {
+                    test
+                    for context in contexts
+                    for test in (recorder.tests_of[context] if context else [f"{file}::"])
+                }
+            )
+            for line, contexts in data.contexts_by_lineno(module).items()
         }
-        for file in data.measured_files()
+        for module in data.measured_files()
     }
-    return Reach(dict(recorder.seconds), tests)
+    return Reach(recorder.seconds, tests)
 
 
-def choose_tests(mutant: Mutant, reach: Reach) -> tuple[list[str], list[str]]:
-    """The tests of a mutant: the nearest ones, then others."""
+def read_reach(folder: Path, subjects: Sequence[str], files: Sequence[str], known: Path) -> Reach:
+    """What the quick tests of these files reach; files that have changed are recorded again.
+
+    A file of which a test fails without any mutation is told, and left out.
+    """
+    known.mkdir(exist_ok=True)
+    reach = Reach({}, {})
+    for file in files:
+        record = known / f"{digest_of(file)}.json"
+        if not record.exists():
+            typer.echo(f"Recording which lines {file} reaches")
+
+            def run() -> int:
+                found = record_reach(folder, subjects, file)  # noqa: B023
+                record.with_suffix(".tmp").write_text(json.dumps(found._asdict()))  # noqa: B023
+                return 0
+
+            # In a process of its own, in which no other test has left anything in a cache.
+            log = known / "tests.log"
+            if in_child(run, log) != 0:
+                typer.echo(f"{file} is left out: it fails without any mutation", err=True)
+                log.rename(record.with_suffix(".log"))
+                continue
+            record.with_suffix(".tmp").rename(record)
+        one = Reach(**json.loads(record.read_text()))
+        reach.seconds.update(one.seconds)
+        for module, lines in one.tests.items():
+            mine = reach.tests.setdefault(module, {})
+            for line, tests in lines.items():
+                mine.setdefault(int(line), []).extend(tests)
+    return reach
+
+
+@cache
+def digest_of(file: str) -> str:
+    """Of a file of tests, by its path in the clone, and of what it shares with others."""
+    shared = [folder / "conftest.py" for folder in Path(file).parents]
+    texts = [one.read_bytes() for one in (Path(file), *shared) if one.exists()]
+    return hashlib.sha256(b"\0".join([file.encode(), *texts])).hexdigest()[:16]
+
+
+def file_of(test: str) -> str:
+    """The file that a test is in."""
+    return test.partition("::")[0]
+
+
+def choose_tests(mutant: Mutant, reach: Reach) -> tuple[list[str], list[str], list[str]]:
+    """The tests of a mutant: in the nearest file, other near ones, all others."""
     lines = reach.tests.get(mutant.module, {})
     # What runs on import counts for all that the module is used by.
-    reached = mutant.lines if mutant.is_in_function else lines
-    tests = {test for line in reached for test in lines.get(line, ())}
+    own_lines = range(mutant.first_line, mutant.last_line + 1)
+    reached = own_lines if mutant.is_in_function else lines
+    contexts = {context for line in reached for context in lines.get(line, ())}
     mirror = Path("tests", *Path(mutant.module).parts[1:])
     mirror = mirror.with_name(f"test_{mirror.name}")
-    if not tests:  # run by processes that the tests start, or by none
-        tests = {test for test in reach.seconds if test.startswith(f"{mirror}::")}
+    # What one test of a file has made and kept, its others use without a trace. If there is none,
+    # the mutant is run by processes that the tests start, or by nobody.
+    files = {file_of(context) for context in contexts} or {mirror.as_posix()}
+    all_tests = {test for test in reach.seconds if file_of(test) in files}
+    direct = contexts & all_tests or all_tests
 
     def distance(test: str) -> tuple[int, float, str]:
-        file = Path(test.partition("::")[0])
-        if file == mirror:
-            return 0, reach.seconds[test], test
-        return 9 - len(set(file.parents) & set(mirror.parents)), reach.seconds[test], test
+        file = Path(file_of(test))
+        apart = 9 - len(set(file.parents) & set(mirror.parents))
+        return 0 if file == mirror else apart, reach.seconds[test], test
 
+    nearest: list[str] = []
     near: list[str] = []
-    far: list[str] = []
     seconds = 0.0
-    for test in sorted(tests, key=distance):
-        if seconds + reach.seconds[test] <= _FAR_SECONDS:
-            (near if seconds <= _NEAR_SECONDS else far).append(test)
+    for test in sorted(direct, key=distance):
+        if seconds <= _NEAR_SECONDS:
+            is_nearest = not nearest or file_of(test) == file_of(nearest[0])
+            (nearest if is_nearest else near).append(test)
             seconds += reach.seconds[test]
-    return near, far
+    others = all_tests - {*nearest, *near}
+    return nearest, near, sorted(others, key=lambda test: (test not in direct, distance(test)))
 
 
 def in_child(function: Callable[[], int], log: Path, cpu_seconds: int | None = None) -> int | None:
@@ -243,7 +350,7 @@ def in_child(function: Callable[[], int], log: Path, cpu_seconds: int | None = N
         os.setsid()
         resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))
         if cpu_seconds is not None:
-            resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+            resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 5))
         with log.open("w") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
@@ -253,55 +360,96 @@ def in_child(function: Callable[[], int], log: Path, cpu_seconds: int | None = N
 
     process = multiprocessing.get_context("fork").Process(target=run)
     process.start()
-    process.join(cpu_seconds and cpu_seconds + _WAIT_SECONDS)
-    status = None if process.exitcode in (-signal.SIGXCPU, -signal.SIGKILL) else process.exitcode
+    wanted: dict[str, float] = {}
+    is_waiting = False
+    while process.is_alive() and not is_waiting:
+        process.join(_WAIT_SECONDS)
+        before, wanted = wanted, _wanted_seconds(process.pid)
+        more = sum(seconds - before.get(thread, 0) for thread, seconds in wanted.items())
+        is_waiting = more < _WAIT_SHARE * _WAIT_SECONDS
+    status = None if process.exitcode == -signal.SIGXCPU else process.exitcode
     with suppress(ProcessLookupError):
         os.killpg(process.pid or 0, signal.SIGKILL)  # with what its tests have left running
     process.join()
     return status
 
 
-def try_mutant(folder: Path, mutant: Mutant, reach: Reach, log: Path) -> dict[str, Any]:
-    """Runs the tests of a mutant, in a folder where its module is changed meanwhile."""
+def _wanted_seconds(pid: int | None) -> dict[str, float]:
+    """For how long each thread of a process, and of all it has started, ran or waited for a core.
+
+    So a thread that a busy machine lets wait is told from one that waits for something else.
+    """
+    found = {}
+    with suppress(psutil.NoSuchProcess):
+        for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
+            for file in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
+                with suppress(OSError):
+                    running, ready, _ = map(int, file.read_text().split())
+                    found[str(file)] = (running + ready) / 1e9
+    return found
+
+
+def run_tests(tests: Sequence[str], reach: Reach, log: Path) -> int | None:
+    """Runs tests in a process of their own until one fails; returns as `in_child`."""
+
+    def run() -> int:
+        # Else a change that keeps size and second would run what was compiled before it.
+        sys.dont_write_bytecode = True
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        files = sorted({file_of(test) for test in tests})
+        arguments = ["-x", "-p", "no:cacheprovider", "--tb=short", *files]
+        return int(pytest.main(arguments, plugins=[_Chooser(tests)]))
+
+    return in_child(run, log, _CPU_SECONDS + 2 * int(sum(reach.seconds[one] for one in tests)))
+
+
+def try_mutant(
+    folder: Path, mutant: Mutant, batches: Sequence[Sequence[str]], reach: Reach, log: Path
+) -> tuple[str, str]:
+    """Runs tests, each batch in a process, in a folder where a module is changed meanwhile.
+
+    Returns:
+        the outcome, and which test noticed it: it fails twice, the second time alone, so that a
+        slow machine notices nothing.
+    """
     file = folder / mutant.module
     source = file.read_text(encoding="utf-8")
     before = file.stat()
-    started = time.monotonic()
-    outcome, by, num_tests = "survived", "", 0
     file.write_text(mutant.source, encoding="utf-8")
     # Code that was compiled before goes by the time of its source, in whole seconds.
     os.utime(file, (before.st_atime, before.st_mtime + 60))
+    left = [list(tests) for tests in batches]
     try:
-        for tests in choose_tests(mutant, reach):
-            if not tests or outcome != "survived":
+        while left:
+            status = run_tests(left[0], reach, log) if left[0] else pytest.ExitCode.OK
+            if status in _PASSED:
+                left.pop(0)
                 continue
-            num_tests += len(tests)
-            files = sorted({test.partition("::")[0] for test in tests})
-            arguments = ["-x", "-p", "no:cacheprovider", "--tb=short", *files]
-            status = in_child(
-                lambda: pytest.main(arguments, plugins=[_Chooser(tests)]),  # noqa: B023
-                log,
-                _CPU_SECONDS + 4 * int(sum(reach.seconds[test] for test in tests)),
-            )
             if status is None:
-                outcome = "endless"
-            elif status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-                outcome = "noticed"
-                found = re.search(r"^(?:FAILED|ERROR) (\S+)", log.read_text(errors="replace"), re.M)
-                by = found[1] if found else f"exit status {status}"
+                return "endless", ""
+            text = log.read_text(errors="replace")
+            found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", text, re.M)
+            failed = [one for one in left[0] if found and one == found[1]]
+            if not failed or run_tests(failed, reach, log) not in _PASSED:
+                return "noticed", found[1] if found else f"exit status {status}"
+            left[0].remove(failed[0])
     finally:
         file.write_text(source, encoding="utf-8")
         os.utime(file, (before.st_atime, before.st_mtime))
-    lines = source.splitlines(), mutant.source.splitlines()
-    changed = list(difflib.unified_diff(*lines, n=0, lineterm=""))[3:]
-    return {
-        "mutant": mutant.name,
-        "outcome": outcome if num_tests else "not reached",
-        "by": by,
-        "num_tests": num_tests,
-        "seconds": round(time.monotonic() - started, 1),
-        "change": changed,
-    }
+    return "survived", ""
+
+
+def _check_out(commit: str, clone: Path) -> None:
+    """Brings a clone of this repository to a commit."""
+    if not clone.exists():
+        clone.parent.mkdir(parents=True, exist_ok=True)
+        new = clone.with_suffix(".tmp")
+        shutil.rmtree(new, ignore_errors=True)
+        command = ["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(new)]
+        subprocess.run(command, check=True)
+        new.rename(clone)
+    for command in (["fetch", "--quiet", "origin", commit], ["checkout", "--quiet", "-f", commit]):
+        subprocess.run(["git", *command], cwd=clone, check=True)
 
 
 def main(
@@ -309,73 +457,87 @@ def main(
     seed: Annotated[int, typer.Option(help="What they are drawn by.")] = 1,
 ) -> None:
     """Tells which of the mutants that a seed gives the tests notice, and which they don't."""
-    commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=ROOT, text=True).strip()
-    work = ROOT / ".state" / "mutation" / commit[:12]
+
+    def git(*arguments: str) -> str:
+        return subprocess.check_output(["git", *arguments], cwd=ROOT, text=True).strip()
+
+    commit = git("rev-parse", "HEAD")
+    # What was found holds for the code as it is, whatever becomes of its tests.
+    code = git("rev-parse", f"HEAD:{SUBJECTS[0].partition('/')[0]}")
+    work = ROOT / ".state" / "mutation" / code[:12]
     folder = work / "clone"
-    if not folder.exists():
-        work.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(work / "clone.tmp", ignore_errors=True)
-        clone = ["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(work / "clone.tmp")]
-        subprocess.run(clone, check=True)
-        (work / "clone.tmp").rename(folder)
+    _check_out(commit, folder)
     os.chdir(folder)
     sys.path.insert(0, str(folder))
     os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    # Compiling packages anew in each process takes longer than most tests.
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    drawn = work / f"drawn-{seed}-{num_mutants}.json"
+    if not drawn.exists():
+        new = [one._asdict() for one in islice(draw_mutants(folder, SUBJECTS, seed), num_mutants)]
+        drawn.with_suffix(".tmp").write_text(json.dumps(new))
+        drawn.with_suffix(".tmp").rename(drawn)
+    mutants = [Mutant(**one) for one in json.loads(drawn.read_text())]
     for module in _PRELOADED:
         import_module(module)
-
-    reach_file = work / "reach.json"
-    if not reach_file.exists():
-        typer.echo("Running the quick tests once, to see which lines each of them reaches")
-
-        def record() -> int:
-            reach = record_reach(folder, SUBJECTS, ["-m", "not slow", "tests"])
-            reach_file.with_suffix(".tmp").write_text(json.dumps(reach._asdict()))
-            reach_file.with_suffix(".tmp").rename(reach_file)
-            return 0
-
-        if in_child(record, work / "reach.log") != 0:
-            told = f"error: tests fail without any mutation; see {work}/reach.log"
-            typer.echo(told, err=True)
-            raise typer.Exit(1)
-    recorded = json.loads(reach_file.read_text())
-    reach = Reach(
-        recorded["seconds"],
-        {
-            module: {int(line): tests for line, tests in lines.items()}
-            for module, lines in recorded["tests"].items()
-        },
+    with redirect_stdout(StringIO()):
+        pytest.main(["--version"])  # its plugins too
+    # The same examples each time, however long they take to make.
+    hypothesis.settings.register_profile(
+        "mutation", deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
     )
-    # Else a change that keeps size and second would run what was compiled before it.
-    sys.dont_write_bytecode = True
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-
+    hypothesis.settings.load_profile("mutation")
     results_file = work / f"mutants-{seed}.jsonl"
     text = results_file.read_text() if results_file.exists() else ""
     results = {one["mutant"]: one for one in map(json.loads, text.splitlines())}
-    drawn: list[str] = []
-    for mutant in draw_mutants(folder, SUBJECTS, seed):
-        if len(drawn) == num_mutants:
-            break
-        drawn.append(mutant.name)
-        if mutant.name not in results:
-            result = results[mutant.name] = try_mutant(folder, mutant, reach, work / "tests.log")
-            with results_file.open("a") as file:
-                file.write(json.dumps(result) + "\n")
-            line = f"{len(drawn)} of {num_mutants}  {result['outcome']}  {mutant.name}"
-            typer.echo(f"{line}  {result['by']}")
 
-    kept = [results[name] for name in drawn]
-    survivors = [one for one in kept if one["outcome"] in ("survived", "not reached")]
+    # Not the tests of this program, which would run it.
+    tests = {file.as_posix() for file in Path("tests").rglob("test_*.py")}
+    files = sorted(file for file in tests if not file.startswith("tests/tools/"))
+    rooms = tuple(f"{Path('tests', *Path(subject).parts[1:])}/" for subject in SUBJECTS)
+    for is_last in (False, True):
+        chosen = [file for file in files if is_last or file.startswith(rooms)]
+        reach = read_reach(folder, SUBJECTS, chosen, work / "reach")
+        for number, mutant in enumerate(mutants, start=1):
+            known = results.get(mutant.name)
+            if known and known["outcome"] != "survived":
+                continue
+            batches = choose_tests(mutant, reach)[: None if is_last else 2]
+            labels = {test: f"{digest_of(file_of(test))} {test}" for test in chain(*batches)}
+            met = set(known["met"]) if known else set()
+            left = [[test for test in tests if labels[test] not in met] for tests in batches]
+            if known and not any(left):
+                continue
+            started = time.monotonic()
+            outcome, by = try_mutant(folder, mutant, left, reach, work / "tests.log")
+            results[mutant.name] = {
+                "mutant": mutant.name,
+                "outcome": outcome,
+                "by": by,
+                "seconds": round(time.monotonic() - started, 1),
+                "change": mutant.change,
+                "met": sorted({*met, *labels.values()}) if outcome == "survived" else [],
+            }
+            with results_file.open("a") as file:
+                file.write(json.dumps(results[mutant.name]) + "\n")
+            typer.echo(f"{number} of {num_mutants}  {outcome}  {mutant.name}  {by}")
+        _tell([results[mutant.name] for mutant in mutants], seed, commit)
+
+
+def _tell(results: Sequence[dict[str, Any]], seed: int, commit: str) -> None:
+    """Prints the survivors, and how many mutants were noticed in each room."""
+    survivors = [one for one in results if one["outcome"] == "survived"]
     for one in survivors:
-        typer.echo("\n".join(["", f"{one['outcome']}: {one['mutant']}", *one["change"]]))
-    counts = Counter(name.split("/")[1] for name in drawn)
+        header = f"survived {len(one['met'])} tests: {one['mutant']}"
+        typer.echo("\n".join(["", header, *one["change"]]))
+    counts = Counter(one["mutant"].split("/")[1] for one in results)
     missed = Counter(one["mutant"].split("/")[1] for one in survivors)
     typer.echo("")
-    for subject in counts:
+    for subject in sorted(counts):
         typer.echo(f"{subject:10} {counts[subject] - missed[subject]:4} of {counts[subject]}")
-    noticed = len(drawn) - len(survivors)
-    share = f"{noticed} of {len(drawn)} mutants noticed ({noticed / len(drawn):.1%})"
+    noticed = len(results) - len(survivors)
+    share = f"{noticed} of {len(results)} mutants noticed ({noticed / len(results):.1%})"
     typer.echo(f"{share}, seed {seed}, commit {commit[:7]}")
 
 

@@ -131,3 +131,8 @@ def test_weights_of_another_model_are_refused(folder):
     message = r"encoder_norm.bias is missing; extra is unknown; encoder_norm.weight is \[3\]"
     with pytest.raises(ValueError, match=message):
         load_checkpoint(folder)
+    save_file(weights | {f"extra{number}": bias.clone() for number in range(4)}, path)
+    write_hash(folder, sha256_file(path))
+    message = r"encoder_norm.bias is missing(; extra\d? is unknown){4}; …; the two come from"
+    with pytest.raises(ValueError, match=message):
+        load_checkpoint(folder)

@@ -113,6 +113,13 @@ def test_cached_steps_equal_the_whole_sequence(norm, position_encoding, batch):
         torch.testing.assert_close(logits[:, 0], expected[:, position], atol=1e-3, rtol=1e-4)
 
 
+@pytest.mark.parametrize("position_encoding", ["sinusoidal", "learned", "rotary", "none"])
+def test_what_is_saved_of_a_model_is_what_it_learns(position_encoding):
+    model = make_model(position_encoding=position_encoding)
+    learned = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    assert set(model.state_dict()) == learned
+
+
 def test_beams_of_one_step_equal_separate_sentences(batch):
     source, mask, target = batch
     model = make_model()

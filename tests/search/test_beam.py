@@ -274,18 +274,19 @@ def test_improbable_early_ends_do_not_stop_the_search(special, begin, step):
     assert finish(state, constants, special).target.tolist() == [[[5, 5, 5, 2]]]
 
 
+@pytest.mark.parametrize("num_beams", [2, 3])
 @pytest.mark.parametrize("patience", [1.0, 1.5, 2.0])
-def test_patience_stops_the_search_after_so_many_ended_hypotheses(begin, step, patience):
-    constants, state = begin([30], 2, 1, 6, patience=patience)
-    endless_constants, endless = begin([30], 2, 1, 6)
+def test_patience_stops_the_search_after_so_many_ended_hypotheses(begin, step, patience, num_beams):
+    constants, state = begin([30], num_beams, 1, 6, patience=patience)
+    endless_constants, endless = begin([30], num_beams, 1, 6)
     # A sure word; ends that are improbable, and yet the second best of each step.
-    logits = torch.tensor([0.0, 0.0, 0.05, 0.01, 0.02, 0.92]).log().expand(1, 2, 6)
+    logits = torch.tensor([0.0, 0.0, 0.05, 0.01, 0.02, 0.92]).log().expand(1, num_beams, 6)
     num_ended = 0
     while not state.is_row_done:
         ends = state.live_scores + logits[:, :, EOS]
         state = step(logits, state, constants)
         endless = step(logits, endless, endless_constants)
         num_ended += int(((ends >= state.live_scores[:, -1:]) & ends.isfinite()).sum())
-        assert bool(state.is_row_done) == (num_ended >= patience * 2)
+        assert bool(state.is_row_done) == (num_ended >= patience * num_beams)
         assert torch.equal(state.finished_scores, endless.finished_scores)
     assert not endless.is_row_done

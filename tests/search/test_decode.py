@@ -105,6 +105,10 @@ def test_limits_follow_from_the_options(model_maker, batch_maker, make_options, 
         ({"length_penalty": 1e39}, "length_penalty = 1e[+]39: must be from 0 to 5.0"),
         ({"length_penalty": float("nan")}, "length_penalty = nan: must be from 0"),
         ({"patience": 0.5}, "patience = 0.5: must be 1 or more"),
+        ({"max_length_factor": -0.1}, "max_length_factor = -0.1: must be finite, 0 or more"),
+        ({"max_length_factor": float("inf")}, "max_length_factor = inf: must be finite"),
+        ({"max_length_factor": float("nan")}, "max_length_factor = nan: must be finite"),
+        ({"max_length_extra": 0}, "max_length_extra = 0: must be 1 or more"),
     ],
 )
 def test_options_out_of_range_are_refused(make_options, changes, message):
@@ -124,11 +128,17 @@ def test_model_in_training_mode_is_refused(model_maker, make_options, special):
         search(model_maker().train(), source, source > 0, make_options(), special)
 
 
+VALUES = {"length_penalty": 1.0, "patience": None, "max_length_factor": 2.0, "max_length_extra": 10}
+
+
+def test_a_hundred_beams_are_the_most():
+    assert SearchConfig(beam_size=100, **VALUES).beam_size == 100
+    with pytest.raises(ValueError, match="less than or equal to 100"):
+        SearchConfig(beam_size=101, **VALUES)
+
+
 def test_more_beams_than_half_the_vocabulary_are_refused():
-    config = SearchConfig(
-        beam_size=19, length_penalty=1.0, patience=None, max_length_factor=2.0, max_length_extra=10
-    )
-    options = config.options(40)
+    options = SearchConfig(beam_size=19, **VALUES).options(40)
     options.check_vocabulary(38)
     with pytest.raises(ValueError, match=r"beam_size = 19: must be from 1 to 18, half of the 37"):
         options.check_vocabulary(37)

@@ -157,6 +157,13 @@ def test_white_space_and_order_are_no_edits(make_translator):
     assert load_card(folder).source_language == "fr"
 
 
+def test_the_outermost_values_are_taken(make_translator):
+    folder = make_translator(interface={"opset": 100}, search={"length_penalty": 5.0})
+    edit(folder, lambda card: card.update(shortlist={"num_frequent": 1, "num_per_token": 2}))
+    card = load_card(folder)
+    assert (card.interface.opset, card.shortlist.num_per_token) == (100, 2)
+
+
 ONE_MORE, ONE_LESS = [*INPUTS, "temperature"], list(INPUTS[1:])
 
 
@@ -171,6 +178,7 @@ ONE_MORE, ONE_LESS = [*INPUTS, "temperature"], list(INPUTS[1:])
         ),
         ("interface.outputs", [*OUTPUTS, "scores"], r"outputs = .*: each of|must stand once"),
         ("interface.opset", 0, r"card.interface.opset = 0: .*greater than or equal to 1"),
+        ("interface.opset", 101, r"card.interface.opset = 101: .*less than or equal to 100"),
         ("source_language", "French", r"card.source_language = 'French'"),
         ("max_source_tokens", -1, r"card.max_source_tokens = -1"),
         ("max_target_tokens", 10**30, r"card.max_target_tokens: 10+: beyond 64 bits"),
@@ -193,6 +201,7 @@ ONE_MORE, ONE_LESS = [*INPUTS, "temperature"], list(INPUTS[1:])
         ("model_hash", "abc", r"card.model_hash = 'abc': .*pattern"),
         ("files.words", "abc", r"card.files.words = 'abc'"),
         ("shortlist", {"num_frequent": 0, "num_per_token": 2}, r"card.shortlist.num_frequent = 0"),
+        ("shortlist", {"num_frequent": 1, "num_per_token": 1}, r"num_per_token = 1"),
         ("corpus.sha256", {"train": 3}, r"card.corpus.sha256.train = 3"),
     ],
 )

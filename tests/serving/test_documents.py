@@ -59,6 +59,9 @@ def test_what_is_wrong_with_a_text_is_told(translator):
         translate_texts(["un"], "rtf", translator)
     with pytest.raises(ValueError, match=r"sentence 'un un un un un un un un un un': it has 11"):
         translate_texts(["deux\n" + "un " * 10], "text", translator)
+    for last, shown in (("chat", "chat'"), ("chats", "chat…'")):
+        with pytest.raises(ValueError, match=rf"sentence 'un{'n' * 35}( un){{6}} {shown}: it has"):
+            translate_texts([f"un{'n' * 35}{' un' * 6} {last}"], "text", translator)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer.text.alignment import Aligner, fit_table, split_words
+from transformer.text.alignment import Aligner, _link, fit_table, split_words
 from transformer.text.lexicon import fit_lexicon
 from transformer.text.pairs import PairDataset
 from transformer.text.tokenizer import TokenizerPair
@@ -65,6 +65,27 @@ def test_without_a_table_spelling_and_place_decide(trained):
     aligner = Aligner(trained[0])
     assert linked(aligner, "ici Paul dort", "Paul sleeps here") >= {("Paul", "Paul")}
     assert linked(aligner, "un deux trois", "x y z") == {("un", "x"), ("deux", "y"), ("trois", "z")}
+
+
+@pytest.mark.parametrize(
+    ("shape", "likely", "expected"),
+    [
+        # A corner beside a link that nothing else claims: on each side, the upper left one first.
+        ((3, 3), {(1, 1)}, [(0, 0), (1, 1), (2, 2)]),
+        ((2, 2), {(0, 1)}, [(0, 1), (1, 0)]),
+        ((2, 2), {(1, 0)}, [(0, 1), (1, 0)]),
+        # Links grow in their order.
+        ((3, 5), {(0, 2), (2, 4)}, [(0, 2), (1, 1), (2, 4)]),
+        # What was linked by growing grows on.
+        ((3, 3), {(0, 0)}, [(0, 0), (1, 1), (2, 2)]),
+        ((3, 3), set(), []),
+    ],
+)
+def test_words_that_are_left_over_join_where_they_stand_beside_a_link(shape, likely, expected):
+    likeness = np.zeros(shape)
+    for place in likely:
+        likeness[place] = 1.0
+    assert _link(likeness) == expected
 
 
 @pytest.mark.parametrize(("source", "target"), [("", "a"), ("a", ""), ("", ""), (" ", " ")])

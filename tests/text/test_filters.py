@@ -30,6 +30,14 @@ def config(**changes: Any) -> CleanConfig:
     return CleanConfig(**values | changes)
 
 
+def test_limits_that_no_pair_could_meet_are_refused() -> None:
+    assert config(max_length=1, max_length_ratio=1.0).max_length_ratio == 1.0
+    with pytest.raises(ValueError, match="greater than or equal to 1"):
+        config(max_length=0)
+    with pytest.raises(ValueError, match="greater than or equal to 1"):
+        config(max_length_ratio=0.9)
+
+
 HELD_OUT = [("un chien", "a dog"), ("", "")]
 
 

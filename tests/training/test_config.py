@@ -3,6 +3,11 @@ import pytest
 from transformer.config import parse_section
 from transformer.training.config import TrainConfig
 
+OPTIMIZERS = {
+    "adamw": {"kind": "adamw", "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "weight_decay": 0.0},
+}
+OPTIMIZERS["muon"] = OPTIMIZERS["adamw"] | {"kind": "muon", "momentum": 0.95}
+
 
 @pytest.mark.parametrize(
     ("changes", "message"),
@@ -22,6 +27,19 @@ from transformer.training.config import TrainConfig
         ({"learning_rate": "1e-5"}, r"train.learning_rate = '1e-5'"),
         ({"precision": "float16"}, r"train.precision = 'float16'.*'bfloat16'"),
         ({"warmup": 3}, r"train.warmup = 3: unknown key"),
+        *(
+            ({"optimizer": OPTIMIZERS[kind] | {name: value}}, rf"{name} = {value}: input should be")
+            for kind, name, value in [
+                *(("adamw", name, value) for name in ("beta1", "beta2") for value in (-0.1, 1.0)),
+                ("adamw", "epsilon", 0.0),
+                ("adamw", "weight_decay", -0.1),
+                *(("muon", name, value) for name in ("beta1", "beta2") for value in (-0.1, 1.0)),
+                ("muon", "momentum", -0.1),
+                ("muon", "momentum", 1.0),
+                ("muon", "epsilon", 0.0),
+                ("muon", "weight_decay", -0.1),
+            ]
+        ),
     ],
 )
 def test_what_can_not_be_is_refused_with_field_value_and_what_is_allowed(

@@ -140,6 +140,34 @@ def test_models_and_cards_can_be_read(serve):
     )
 
 
+def test_open_inference_takes_and_gives_binary_tensors(serve):
+    """By hand, as the protocol's text has it; test_clients.py asks Triton's own client."""
+    served = serve()
+    url = f"{served.url}/v2/models/fr-en"
+    ready = requests.get(f"{url}/ready", timeout=9).json()
+    assert ready == {"name": "fr-en", "ready": True}
+    texts = b"".join(len(one).to_bytes(4, "little") + one for one in (b"un chat", b"deux"))
+    size = {"binary_data_size": len(texts)}
+    tensor = {"name": "text", "datatype": "BYTES", "shape": [2], "parameters": size}
+    wanted = [
+        {"name": "translation", "parameters": {"binary_data": True}},
+        {"name": "is_complete", "parameters": {"binary_data": 2}},
+    ]
+    head = json.dumps({"inputs": [tensor], "outputs": wanted}).encode()
+    headers = {"Inference-Header-Content-Length": str(len(head))}
+    reply = requests.post(f"{url}/infer", head + texts, headers=headers, timeout=9)
+    length = int(reply.headers["Inference-Header-Content-Length"])
+    translation, is_complete = json.loads(reply.content[:length])["outputs"]
+    assert translation["parameters"] == size
+    assert is_complete["data"] == [True, True]
+    assert reply.content[length:] == texts.upper()
+    cut = requests.post(f"{url}/infer", head + texts[:-1], headers=headers, timeout=9)
+    assert (cut.status_code, cut.json()["error"]) == (
+        400,
+        f"inputs.text: binary_data_size must be {len(texts) - 1}, as was sent",
+    )
+
+
 @pytest.mark.parametrize(
     "how",
     [
@@ -307,6 +335,7 @@ def test_a_full_queue_is_told_and_empties(serve, slow_run):
         assert reply.status_code == 429
         assert reply.json()["error"].startswith("Slowdown: ")
         assert int(reply.headers["retry-after"]) >= 1
+        assert requests.get(f"{served.url}/languages", timeout=9).status_code == 200
         gate.set()
         assert [one.result().status_code for one in waiting] == [200, 200]
     assert post(served, "/translate", {"q": "chat"} | FR_EN).status_code == 200

@@ -63,6 +63,8 @@ def test_xml_takes_elements_beside_text_into_its_sentences(translate):
         '<?xml version="1.0"?>\n<d><t>CHAT UN</t><p>NOIR <b x="a>b"><i>CHAT</i> GROS</b> UN<z/></p>'
         '<p>&amp; CHAT <k translate="no">deux</k> UN <!-- c --></p><![CDATA[un <x> &]]></d>'
     )
+    cdata = "<d><p><![CDATA[un]]>un <b>chat</b></p></d>"
+    assert translate(read_xml(cdata)) == "<d><p><![CDATA[un]]><b>CHAT</b> UN</p></d>"
     assert translate(read_xml("un <b>chat</b>")) == "<b>CHAT</b> UN"
 
 

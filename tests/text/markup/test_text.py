@@ -83,6 +83,11 @@ def test_more_placeholders_than_masks_are_kept(translate):
     assert "CHAT" in answer
 
 
+@pytest.mark.parametrize("target", ["<>", "<a(b>", "a.b"])
+def test_markdown_puts_addresses_that_need_it_into_brackets(translate, target):
+    assert translate(read_markdown(f"un [chat]({target})")) == f"[CHAT]({target}) UN"
+
+
 def test_markdown_keeps_all_but_its_words(translate):
     text = (
         '---\nt: un\n---\n# un **chat**\n\nun *gros*\n  chat [noir](<a b> "t") `x = 1`\n'

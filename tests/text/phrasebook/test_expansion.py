@@ -1,5 +1,6 @@
 """The corpus: counts, held-out parts, fixed sentences, determinism, processes that end."""
 
+import hashlib
 import os
 import re
 import signal
@@ -178,6 +179,12 @@ def test_the_same_seed_gives_the_same_pairs_whatever_the_hash_seed() -> None:
         command = [sys.executable, "-c", _DIGEST, FOLDER]
         digests.append(subprocess.check_output(command, env=environment, text=True))
     assert digests[0] == digests[1]
+
+
+def test_every_machine_draws_what_all_have_drawn(grammar: Grammar) -> None:
+    """A change of the grammar, and nothing else, brings another digest."""
+    digest = hashlib.sha256(repr(grammar.draw_chunk(0, 0)).encode()).hexdigest()
+    assert digest[:16] == "ec972699c7182b21"
 
 
 def test_two_processes_give_what_one_gives(

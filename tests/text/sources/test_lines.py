@@ -30,6 +30,10 @@ def test_a_byte_order_mark_is_skipped_at_the_start_only(tmp_path: Path) -> None:
     assert list(read_lines(path)) == ["a", "\ufeffb"]
 
 
+def test_a_file_may_begin_with_an_empty_line(tmp_path: Path) -> None:
+    assert list(read_lines(write(tmp_path / "a", b"\n\tb\n"))) == ["", "\tb"]
+
+
 def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
     assert list(read_lines(write(tmp_path / "x.txt", b""))) == []
 
