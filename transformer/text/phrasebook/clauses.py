@@ -145,7 +145,7 @@ class Clauses:
                 code = "le"
             noun = pick(rng, use.subjects)
             if noun.classes.isdisjoint(_OWNED):
-                code = "le"
+                code = "gen" if "subject" in noun.classes else "le"
             plain = rng.random() < 0.9 or use.verb.infinitive == "coûter"
             return self._phrases.noun(rng, noun, "any", self._phrases.addressed(code), plain=plain)
         if "weather" in use.tags:
@@ -228,6 +228,8 @@ def _says_mood(use: VerbUse) -> bool:
 
 def _suits(modal: Modal, use: VerbUse, subject: NounPhrase) -> bool:
     """Whether the modal goes with the verb and its subject."""
+    if "positive" in modal.tags and subject.kind == "nobody":
+        return False  # nobody must, not nobody has to
     if "event" in modal.tags and use.aspect != "event":
         return False
     if modal.tail == "aller" and ("goes" in use.tags or use.verb.infinitive == "chercher"):

@@ -146,12 +146,11 @@ class English:
 
     def imperative(self, clause: Clause) -> str:
         """`close the door`, `don't close it`, `let's go`."""
-        if clause.subject.person == 3:
-            start = "let's not" if clause.negation else "let's"
-        elif clause.negation == "jamais":
-            start = "never"
-        else:
-            start = "don't" if clause.negation else ""
+        start = "let's" if clause.subject.person == 3 else ""
+        if clause.negation == "jamais":
+            start = f"{start} never"
+        elif clause.negation:
+            start = f"{start} not" if start else "don't"
         return f"{start} {self.base(clause)}"
 
     def tail(self, use: VerbUse, owner: NounPhrase) -> str:

@@ -137,9 +137,10 @@ class Questions:
         first = pronoun and subject.person == 0
         alone = not clause.complements and not clause.adjuncts and not clause.modal
         chance = rng.random()
-        where_is = word == "où" and clause.use.verb.infinitive == "être" and alone and not pronoun
+        is_noun = clause.use.verb.infinitive == "être" and alone and not pronoun
         last = not pronoun and alone and word not in ("pourquoi", "qui") and clause.tense != "pc"
-        if where_is and rng.random() < 0.8:
+        last = last and not clause.use.tail  # où travaille Paul, but not où fait la queue Paul
+        if word == "où" and is_noun and rng.random() < 0.8:
             chance = 0.0
         if chance < 0.42 and last:
             return f"{word} {in_french.clause(clause, last=True)}", "inversion of a noun"
@@ -155,7 +156,8 @@ class Questions:
             before = asked.part.kind == "direct"
             (placed.complements if before else placed.adjuncts).insert(0 if before else 99, place)
             return self._speaker.french(placed), "in place"
-        if chance > 0.72 and word in ("où", "quand", "pourquoi", "comment", "à quelle heure"):
+        plain = word in ("où", "quand", "pourquoi", "comment", "à quelle heure")
+        if chance > 0.72 and plain and not is_noun:  # où il est, but not où Paul est
             return f"{word} {self._speaker.french(clause)}", "no inversion"
         if word == "que":
             return f"qu'est-ce que {self._speaker.french(clause)}", "est-ce que"

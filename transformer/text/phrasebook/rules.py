@@ -201,7 +201,10 @@ class _Slots:
             return None
         base, gerund = self._speaker.base(clause), self._speaker.gerund(clause)
         fr = self._speaker.infinitive(clause)
-        return Drawn({"": fr}, {"": base, "gerund": gerund}, clause.words())
+        # Whose infinitive it is a reflexive alone tells: de me calmer, for me to calm down.
+        to = f"for {clause.subject.pronoun.en_object} to" if clause.use.reflexive else "to"
+        en = {"": base, "gerund": gerund, "to": f"{to} {base}"}
+        return Drawn({"": fr}, en, clause.words())
 
     def _person(self, rng: Random) -> Drawn | None:
         return _drawn(self._phrases.person(rng))

@@ -54,8 +54,8 @@ class Sentences:
     def yes_no(self, rng: Random) -> Said | None:
         """`Est-ce que tu viens ?`, `Viens-tu ?`, `Tu viens ?`"""
         clause = self.speaker.clauses.draw(rng, questioned=True)
-        if clause is None:
-            return None
+        if clause is None or (clause.modal is not None and "negative" in clause.modal.tags):
+            return None  # mustn't he come asks whether he has to
         chance = rng.random()
         first = clause.subject.person == 0 and clause.subject.kind == "pronoun"
         if chance < 0.3 and (not first or may_invert(clause)):
@@ -77,7 +77,8 @@ class Sentences:
         if clause is None or any(part.clitic in ("me", "te") for part in _own(clause)):
             return None
         if rng.random() < 0.2:
-            clause.negation = "pas" if rng.random() < 0.8 else "jamais"
+            timed = any(part.kind == "time" for part in clause.adjuncts)
+            clause.negation = "pas" if timed or rng.random() < 0.8 else "jamais"
         fr, en = (
             self.speaker.in_french.imperative(clause),
             self.speaker.in_english.imperative(clause),
