@@ -8,6 +8,8 @@ EXTRAS ?= train,dev
 INSTALLED := $(VENV)/.installed
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export MLFLOW_DISABLE_TELEMETRY := true
+# Where it is set, each of many processes compiles the packages anew: PyTorch alone takes 2 seconds.
+unexport PYTHONDONTWRITEBYTECODE
 # Two test processes of one thread each beat one process of two threads. Files come in the order of
 # tests/conftest.py, so that none that takes minutes is begun when the others are done.
 TEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
