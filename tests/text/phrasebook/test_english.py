@@ -247,3 +247,19 @@ def test_words_that_are_plural_in_english_alone(by_hand: ByHand) -> None:
     assert by_hand.french(clause) == "Le pantalon est bleu"
     bought = by_hand.clause("je", "acheter=buy", "pc", direct(by_hand.noun("pantalon", "un")))
     assert by_hand.english(bought) == "I bought a pair of trousers"
+
+
+@pytest.mark.parametrize(
+    ("key", "negation", "english"),
+    [
+        ("nous", "", "Let's leave"),
+        ("nous", "pas", "Let's not leave"),
+        ("nous", "jamais", "Let's never leave"),
+        ("tu", "", "Leave"),
+        ("tu", "pas", "Don't leave"),
+        ("vous", "jamais", "Never leave"),
+    ],
+)
+def test_orders(by_hand: ByHand, key: str, negation: str, english: str) -> None:
+    clause = by_hand.clause(key, "partir=leave", "pres", negation=negation)
+    assert by_hand.orders(clause)[1] == english

@@ -2,13 +2,15 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from random import Random
 
 import pytest
 
 from tests.text.phrasebook.conftest import ByHand, direct
 from transformer.text.phrasebook.clause import Clause, Part
-from transformer.text.phrasebook.questions import Questions
+from transformer.text.phrasebook.french import finish
+from transformer.text.phrasebook.questions import Asked, Questions
 from transformer.text.phrasebook.words import Derivation
 
 ENGLISH = {
@@ -168,3 +170,41 @@ def test_what_is_asked_for_is_not_said(by_hand: ByHand) -> None:
     assert {by_hand.french(rest) for rest in rests} == {"Il a dormi"}
     assert by_hand.english(rests[0], asked=True, word="where") == "Where did he sleep"
     assert by_hand.french(rests[0], inverted=True) == "A-t-il dormi"
+
+
+# --- which forms a question of a noun has
+
+
+@pytest.fixture
+def forms(by_hand: ByHand) -> Callable[[Clause, Part, str], set[str]]:
+    """The French questions, with `word`, that a clause with this part answers."""
+
+    def ask(clause: Clause, part: Part, word: str) -> set[str]:
+        questions = Questions(by_hand.speaker)
+        asked = Asked(word, "", clause, part=part)
+        return {finish(questions._french_question(Random(seed), asked)[0]) for seed in range(99)}
+
+    return ask
+
+
+def test_a_noun_before_etre_has_no_question_word_in_front(
+    by_hand: ByHand, forms: Callable[[Clause, Part, str], set[str]]
+) -> None:
+    kind, paul = Part("adjective", "grand", "tall"), by_hand.name("Paul")
+    said = forms(by_hand.clause(paul, "être=be", "pres", tags="state"), kind, "comment")
+    assert {"Comment est Paul", "Paul est comment"} <= said
+    assert "Comment Paul est" not in said
+    he = forms(by_hand.clause("il", "être=be", "pres", tags="state"), kind, "comment")
+    assert "Comment il est" in he
+
+
+def test_a_noun_does_not_follow_what_belongs_to_the_verb(
+    by_hand: ByHand, forms: Callable[[Clause, Part, str], set[str]]
+) -> None:
+    since, paul = Part("duration", "", "", name="since"), by_hand.name("Paul")
+    word = "depuis combien de temps"
+    waits = forms(by_hand.clause(paul, "attendre=wait", "pres"), since, word)
+    assert "Depuis combien de temps attend Paul" in waits
+    queues = forms(by_hand.clause(paul, "faire la queue=queue", "pres"), since, word)
+    assert "Depuis combien de temps Paul fait-il la queue" in queues
+    assert "Depuis combien de temps fait la queue Paul" not in queues

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from random import Random
 
 import pytest
 
@@ -216,3 +217,54 @@ def test_clauses_combine_freely(drawn: list[Derivation]) -> None:
 
 def test_all_questions_together_are_many(drawn: list[Derivation]) -> None:
     assert 0.2 < _share(drawn, lambda pair: pair.source.endswith("?")) < 0.5
+
+
+# --- what a reader found wrong: where the French matches, the English must
+
+SAID_AS: dict[str, tuple[str, str]] = {
+    "let's never": (r"^N(e |').*ons (\S+ )?jamais", r"^Let's never "),
+    "a person is asked for by who": (r"^Quel est \w+ (acteur|chanteur) ", r"^Who is your "),
+    "a thing is asked for by what": (r"^Quel est \w+ (film|sport) ", r"^What is your "),
+    "a meal has no article": (
+        r"^(Le (petit )?déjeuner|Le dîner) est (prêt|servi)",
+        r"^(Breakfast|Lunch|Dinner) is (ready|served)",
+    ),
+    "but the meal has one": (r"^Le repas est prêt", r"^The meal is ready"),
+}
+
+
+@pytest.mark.parametrize("name", SAID_AS)
+def test_is_said_as(name: str, drawn: list[Derivation]) -> None:
+    source, target = SAID_AS[name]
+    pairs = [pair for pair in drawn if re.search(source, pair.source)]
+    assert pairs
+    assert [pair for pair in pairs if not re.search(target, pair.target)] == []
+
+
+ILL_CHOSEN = {
+    "nobody has to": r"\b[Nn]obody has to\b",
+    "mustn't in a yes-no question": r"(^|, )[Mm]ustn't ",
+    "going out at a place": r"\bout with [^,]* (in town|at the (restaurant|café|market|shopping))",
+    "a subject with an article": r"\bthe (\w+ory|science|chemistry|physics|biology|medicine|law|"
+    r"maths|psychology|philosophy|economics|geography) (\w+n't )?interest",
+    "too fair": r"\b(too|quite|very|more) fair\b|\bfairer\b",
+    "a kind beside its class": r"\bprefer ((fruit|fish|meat|food|vegetables|alcohol|science) or|"
+    r".* or (fruit|fish|meat|food|vegetables|alcohol|science)\?)",
+    "a meal with an adjective": r"(?i)(^|, |for |prepared |have |time is )"
+    r"(good|bad|cold|excellent|delicious) (breakfast|lunch|dinner)\b",
+}
+
+
+@pytest.mark.parametrize("name", ILL_CHOSEN)
+def test_nobody_says(name: str, drawn: list[Derivation]) -> None:
+    pattern = re.compile(ILL_CHOSEN[name])
+    assert [pair for pair in drawn if pattern.search(pair.target)] == []
+
+
+def test_a_reflexive_after_it_is_tells_whose_it_is(grammar: Grammar) -> None:
+    rule = next(one for one in grammar.rules.items if one.name == "c'est l'heure de _.")
+    said = [one for seed in range(400) if (one := rule.apply(Random(seed))) is not None]
+    for one in said:
+        reflexive = one.fr.startswith("c'est l'heure de me ")
+        assert one.en.startswith("it is time for me to " if reflexive else "it is time to "), one
+    assert any("for me to" in one.en for one in said)
