@@ -197,7 +197,7 @@ def test_a_sweep_runs_once_and_is_drawn(tried):
 def test_seeds_are_one_experiment_with_mean_and_range(tried):
     from mlflow.tracking import MlflowClient
 
-    printed = tried.pipeline("repeat", "twice", "--seeds", "2", "-S", "train.max_steps=3").stdout
+    printed = tried.pipeline("repeat", "twice", "--seeds", "2", "-S", "train.max_steps=12").stdout
     assert "2 seeds, 2 of them queued now" in printed
     assert re.search(r"range +\d+\.\d\d to \d+\.\d\d", printed)
     told = compare(tried, "slower", "twice")
@@ -209,7 +209,7 @@ def test_seeds_are_one_experiment_with_mean_and_range(tried):
     below = f"tags.`mlflow.parentRunId` = '{parent.info.run_id}'"
     seeds = {run.data.params["train.seed"] for run in client.search_runs(experiments, below)}
     assert seeds == {"1", "2"}
-    again = tried.pipeline("repeat", "twice", "--seeds", "2", "-S", "train.max_steps=3").stdout
+    again = tried.pipeline("repeat", "twice", "--seeds", "2", "-S", "train.max_steps=12").stdout
     assert "2 seeds, 0 of them queued now" in again
 
 

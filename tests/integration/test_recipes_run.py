@@ -51,6 +51,7 @@ CHANGES = {
     "anki-en-zh-character": [*SMALL_MODEL, *BRIEF, *TABULAR],
     "anki-fr-en": [*SMALL_MODEL, *BRIEF, *TABULAR, "vocab.joint.size=300"],
     "anki-fr-en-2017": [*SMALL_MODEL, *BRIEF, *TABULAR, "train.accuracy_steps=1"],
+    "fine-tune": [],  # tests/pipeline/test_finished_model.py runs it
     "localization-de-en": [
         *SMALL_MODEL,
         *BRIEF,

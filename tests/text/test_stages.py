@@ -56,6 +56,7 @@ vocab:
   joint: {kind: bpe, size: 300, min_frequency: 2, mark_case: false}
   source: null
   target: null
+  max_sentences: null
 tokenize: {max_tokens: 20}
 """
 STAGES = (download, clean, vocab, tokenize)
