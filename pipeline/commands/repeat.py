@@ -19,7 +19,7 @@ def repeat(
     from pipeline.experiments.queueing import queue_missing, run_queue
     from pipeline.experiments.repeats import (
         describe_repeats,
-        find_repeats,
+        find_scored,
         plan_repeats,
         spread_figures,
     )
@@ -31,7 +31,7 @@ def repeat(
     typer.echo(f"{seeds} seeds, {len(queued.now)} of them queued now")
     if queued.waiting:
         run_queue(jobs)
-    found = [one for one in find_repeats(name) if one.name in names]
+    found = find_scored(names)
     if missing := sorted(set(names) - {one.name for one in found}):
         typer.echo(
             f"\nwithout a score: {', '.join(missing)}; `dvc queue logs NAME` says what went wrong, "

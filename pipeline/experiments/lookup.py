@@ -1,7 +1,7 @@
 """From what a user calls an experiment to its results."""
 
 from pipeline.experiments.mlflow_runs import read_run
-from pipeline.experiments.repeats import find_repeats
+from pipeline.experiments.repeats import list_repeats
 from pipeline.experiments.results import Results, ResultsError
 from pipeline.experiments.revisions import read_revision
 
@@ -24,8 +24,7 @@ def find_seeds(name: str) -> list[Results]:
     Raises:
         ResultsError: nothing has this name, or it has no results.
     """
-    repeats = find_repeats(name)
-    return [find_results(one.name) for one in repeats] if repeats else [find_results(name)]
+    return [find_results(one) for one in list_repeats(name) or [name]]
 
 
 def unknown(name: str) -> ResultsError:

@@ -46,16 +46,21 @@ def plan_repeats(name: str, changes: Sequence[str], num_seeds: int) -> list[Poin
     ]
 
 
-def find_repeats(name: str) -> list[Experiment]:
-    """The scored experiments of the last commit that `repeat NAME` made, by seed; empty: none."""
+def list_repeats(name: str) -> list[str]:
+    """The experiments of the last commit that `repeat NAME` made, by seed; empty: none."""
     head = run_git("rev-parse", "HEAD")
+    below = f"refs/exps/{head[:2]}/{head[2:]}"
+    names = run_git("for-each-ref", below, "--format=%(refname:lstrip=4)").splitlines()
     pattern = re.compile(re.escape(name) + r"-seed=(\d+)")
-    found = {
-        int(match[1]): one
-        for one in list_scored()
-        if one.baseline == head and (match := pattern.fullmatch(one.name))
-    }
+    found = {int(match[1]): one for one in names if (match := pattern.fullmatch(one))}
     return [found[seed] for seed in sorted(found)]
+
+
+def find_scored(names: Sequence[str]) -> list[Experiment]:
+    """Those of these experiments of the last commit that were scored, in their order."""
+    head = run_git("rev-parse", "HEAD")
+    found = {one.name: one for one in list_scored() if one.baseline == head}
+    return [found[name] for name in names if name in found]
 
 
 def spread_figures(found: Sequence[Experiment]) -> dict[str, Spread]:
