@@ -24,6 +24,7 @@ from pipeline.commands.save_marian import save_marian
 from pipeline.commands.serve import serve
 from pipeline.commands.sweep import sweep
 from pipeline.commands.sync import sync
+from pipeline.commands.teacher import teacher
 from pipeline.commands.text_command import TextCommand
 from pipeline.commands.translate import translate
 from pipeline.commands.ui import ui
@@ -33,6 +34,7 @@ from pipeline.stages.download import download
 from pipeline.stages.evaluate import evaluate
 from pipeline.stages.export import export
 from pipeline.stages.pretrain import pretrain
+from pipeline.stages.synthesize import synthesize
 from pipeline.stages.tokenize import tokenize
 from pipeline.stages.train import train
 from pipeline.stages.vocab import vocab
@@ -48,12 +50,12 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for stage in (download, clean, vocab, tokenize, pretrain, train, evaluate, export):
+for stage in (download, synthesize, clean, vocab, tokenize, pretrain, train, evaluate, export):
     app.command(rich_help_panel="Stages, as `dvc repro` runs them")(stage)
 app.command(rich_help_panel="Commands", cls=TextCommand)(translate)
 for command in (
     *(recipe, check, affected, experiments, compare, plots, sweep, repeat),
-    *(pack, adopt, sync, promote, ui, serve, save_marian),
+    *(pack, adopt, sync, promote, ui, serve, teacher, save_marian),
 ):
     app.command(rich_help_panel="Commands")(command)
 app.command("import", rich_help_panel="Commands")(import_model)

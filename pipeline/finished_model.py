@@ -1,6 +1,5 @@
 """A model that this project, or another of its kind, has trained, to be trained on."""
 
-import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,6 @@ from transformer.text.tokenizer import TokenizerPair
 
 # What a project, or a version of the registry, has of one.
 PARTS = (PARAMS, TOKENIZER, CHECKPOINT)
-_VERSION = re.compile(r"models:/([^/@]+)(?:/(\d+)|@(\w+))")
 
 
 class FinishedModel(NamedTuple):
@@ -54,11 +52,8 @@ def _fetched(model: str) -> Iterator[tuple[Path, str]]:
     if not model.startswith("models:"):
         yield Path(model), Path(model).resolve().name
         return
-    match = _VERSION.fullmatch(model)
-    if match is None:
-        raise ValueError(f"{model}: expected models:/NAME/VERSION or models:/NAME@ALIAS")
     from pipeline.tracking.kept_checkpoint import fetch_checkpoint
 
     with tempfile.TemporaryDirectory() as temporary:
-        version = fetch_checkpoint(match[1], match[2], match[3], Path(temporary))
-        yield Path(temporary), f"{match[1]} version {version}"
+        name = fetch_checkpoint(model, Path(temporary))
+        yield Path(temporary), name

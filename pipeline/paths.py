@@ -7,10 +7,13 @@ PARAMS = Path("params.yaml")
 RAW = Path("data/raw")
 MANIFEST = RAW / "manifest.json"
 CLEAN = Path("data/clean")
-# What the section `pretrain` may read besides the pairs.
+# What the sections `pretrain` and `synthesize` may read besides the pairs.
 MONOLINGUAL = Path("data/monolingual")
 # What `import` read of a model that was trained elsewhere.
 IMPORTED = Path("data/imported")
+# An exported translator that `synthesize` asks, and the training pairs that it makes.
+TEACHER = Path("data/teacher")
+SYNTHETIC = Path("data/synthetic")
 IDS = Path("data/ids")
 TOKENIZER = Path("models/tokenizer")
 PRETRAINED = Path("models/pretrained")

@@ -12,6 +12,7 @@ from transformer.machine import count_cores, memory_bytes
 from transformer.model.config import ModelConfig
 from transformer.pretraining.config import PretrainConfig
 from transformer.search.options import SearchConfig
+from transformer.synthesis.config import SynthesisConfig
 from transformer.text.clean_config import CleanConfig
 from transformer.text.corpus_config import CorpusConfig
 from transformer.text.vocab_config import PretrainedSpec, TokenizeConfig, VocabConfig
@@ -20,6 +21,7 @@ from transformer.training.size import check_memory
 
 SECTIONS: dict[str, Any] = {
     "corpus": CorpusConfig,
+    "synthesize": SynthesisConfig,
     "clean": CleanConfig,
     "vocab": VocabConfig,
     "tokenize": TokenizeConfig,

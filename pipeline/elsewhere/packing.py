@@ -34,7 +34,7 @@ PACKAGES = (
 )
 REQUIREMENTS = Path("requirements.txt")
 ARCHIVE = "project.tar.gz"
-STAGES_BEFORE = ("download", "clean", "vocab", "tokenize", "pretrain")
+STAGES_BEFORE = ("download", "synthesize", "clean", "vocab", "tokenize", "pretrain")
 
 _DISTRIBUTION = "transformer-mt"
 _ROOT = Path(__file__).parents[2]

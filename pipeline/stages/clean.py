@@ -6,7 +6,7 @@ import typer
 def clean() -> None:
     """Normalise the text, filter the training pairs: data/clean."""
     from pipeline.params import load_section
-    from pipeline.paths import CLEAN, RAW, REPORTS
+    from pipeline.paths import CLEAN, RAW, REPORTS, SYNTHETIC
     from transformer.text.clean_config import CleanConfig
     from transformer.text.clean_page import write_page
     from transformer.text.cleaning import REJECTS, clean_corpus
@@ -15,7 +15,7 @@ def clean() -> None:
     config = load_section("clean", CleanConfig)
     check_parts(RAW, "download")
     typer.echo("normalising the text, filtering training pairs")
-    report = clean_corpus(config, RAW, CLEAN)
+    report = clean_corpus(config, RAW, CLEAN, SYNTHETIC)
     report.write(REPORTS / "clean.json")
     report.write_reasons(REPORTS / "clean_reasons.csv")
     write_page(REPORTS / "clean.html", report, CLEAN / REJECTS)

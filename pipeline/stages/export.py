@@ -35,6 +35,7 @@ def export() -> None:
     from transformer.text.ids import load_ids
     from transformer.text.lexicon import fit_lexicon
     from transformer.text.manifest import check_parts, read_manifest
+    from transformer.text.synthetic import read_share
     from transformer.text.word_list import most_frequent_words
 
     clean, pretrain = load_sections(("clean", CleanConfig), ("pretrain", PretrainConfig))
@@ -68,7 +69,9 @@ def export() -> None:
         tokenizer_files={path.name: path for path in sorted(TOKENIZER.glob("*.json"))},
         words=words,
         alignment=alignment,
-        provenance=collect_provenance(manifest, clean, info, model_hash(CHECKPOINT), base_model),
+        provenance=collect_provenance(
+            manifest, clean, info, model_hash(CHECKPOINT), base_model, read_share(CLEAN)
+        ),
         test=TestSet(
             sources=sources,
             references=test.references,

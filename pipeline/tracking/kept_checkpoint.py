@@ -6,6 +6,7 @@ from typing import Any
 from pipeline.paths import CHECKPOINT, PARAMS, TOKENIZER
 from pipeline.tracking.backend import prepare_database, require_client
 from pipeline.tracking.model_package import NAME, global_tracking_uri
+from pipeline.tracking.versions import find_version
 from transformer.model.checkpoint import model_hash
 
 # The folder of artefacts of a version's run, which other versions may share.
@@ -27,31 +28,27 @@ def keep_checkpoint(client: Any, number: str) -> bool:
     return True
 
 
-def fetch_checkpoint(name: str, number: str | None, alias: str | None, folder: Path) -> str:
+def fetch_checkpoint(model: str, folder: Path) -> str:
     """Copies what `keep_checkpoint` kept into `folder`, laid out as in a project.
 
+    Args:
+        model: `models:/NAME/VERSION`, `models:/NAME@ALIAS`.
+        folder: an empty one.
+
     Returns:
-        The version's number.
+        The model's name with the version's number.
 
     Raises:
         ValueError: there is no such version, or nothing was kept of it.
     """
     from mlflow.artifacts import download_artifacts
-    from mlflow.exceptions import MlflowException
 
-    client = require_client()
-    try:
-        if number is None:
-            version = client.get_model_version_by_alias(name, alias)
-        else:
-            version = client.get_model_version(name, number)
-    except MlflowException as error:
-        raise ValueError(f"models:/{name}: the registry has no such version: {error}") from error
+    version = find_version(model)
     kept = _FOLDER.format(version.version)
-    if not client.list_artifacts(version.run_id, kept):
+    if not require_client().list_artifacts(version.run_id, kept):
         raise ValueError(
-            f"version {version.version} of {name}: its weights are not in the registry; `promote` "
-            "puts those of models/checkpoint there; or name the folder of its project"
+            f"version {version.version} of {version.name}: its weights are not in the registry; "
+            "`promote` puts those of models/checkpoint there; or name the folder of its project"
         )
     with global_tracking_uri(prepare_database()[0]):
         fetched = download_artifacts(
@@ -59,4 +56,4 @@ def fetch_checkpoint(name: str, number: str | None, alias: str | None, folder: P
         )
     for path in Path(fetched).iterdir():
         path.rename(folder / path.name)
-    return str(version.version)
+    return f"{version.name} version {version.version}"

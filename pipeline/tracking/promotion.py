@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.paths import TRANSLATOR
 from pipeline.tracking.backend import (
     has_database,
     open_client,
@@ -22,6 +21,7 @@ from pipeline.tracking.registry import (
     is_quick,
     translator_hash,
 )
+from pipeline.tracking.versions import fetch_translator
 from transformer.evaluation.scores import ScoreDifference, compare_bleu, score_bleu
 from transformer.urls import hide_secrets
 
@@ -113,15 +113,11 @@ def fetch_champion(folder: Path) -> Path:
     Raises:
         ValueError: there is no champion, or MLflow doesn't give it.
     """
-    from mlflow.artifacts import download_artifacts
-
     try:
         version = find_champion(require_client())
         if version is None:
             raise ValueError("there is none; `python -m pipeline promote` makes one")
-        uri = f"models:/{NAME}/{version.version}/artifacts/{TRANSLATOR.name}"
-        with global_tracking_uri(prepare_database()[0]):
-            return Path(download_artifacts(artifact_uri=uri, dst_path=str(folder)))
+        return fetch_translator(version, folder)
     except Exception as error:  # MLflow, its database and the network raise anything
         told = hide_secrets(str(error))  # the service answers a reload with it
         raise ValueError(f"the registry's champion can't be served: {told}") from error

@@ -14,7 +14,10 @@ from pipeline.paths import PARAMS
 from pipeline.recipes import load_recipe, recipe_name
 
 # The sections that make a model. How it is used later may change, but a run's params can't.
-MODEL_SECTIONS = ("corpus", "clean", "vocab", "tokenize", "pretrain", "model", "train")
+MODEL_SECTIONS = (
+    *("corpus", "synthesize", "clean", "vocab", "tokenize"),
+    *("pretrain", "model", "train"),
+)
 _MAX_DIFFERENCES = 6
 # A shorter name, such as `size`, says too little by itself.
 _MIN_NAME = 5
@@ -27,10 +30,12 @@ _MAX_CHARACTERS = 250
 
 
 def model_params(path: Path = PARAMS) -> dict[str, Any]:
-    """The sections of a params file that make a model; `pretrain` where training begins with it."""
+    """The sections of a params file that make a model: no stage that is off, or makes nothing."""
     params = {name: values for name, values in read_params(path).items() if name in MODEL_SECTIONS}
     if params.get("train", {}).get("initialize_from") is None:
         params.pop("pretrain", None)
+    if params.get("synthesize", {}).get("kind") == "none":
+        del params["synthesize"]
     return params
 
 

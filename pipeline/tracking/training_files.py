@@ -13,11 +13,15 @@ from pipeline.tracking.tables import log_table
 from pipeline.tracking.tracker import DatasetInput, Tracker
 from transformer.files import read_json, read_sealed
 from transformer.text.manifest import Manifest, read_manifest
+from transformer.text.synthetic import read_share
 
 TRAIN_CURVE, VALID_CURVE = REPORTS / "train_curve.csv", REPORTS / "valid_curve.csv"
 _PRETRAINING = PRETRAINED / "manifest.json"
 _REJECTS = CLEAN / "rejects.jsonl"
-_DATA_REPORTS = ("clean.json", "clean.html", "clean_reasons.csv", "vocab.json", "tokenize.json")
+_DATA_REPORTS = (
+    *("synthesize.json", "clean.json", "clean.html", "clean_reasons.csv"),
+    *("vocab.json", "tokenize.json"),
+)
 
 
 def corpus_name() -> str:
@@ -34,6 +38,8 @@ def describe_data(tracker: Tracker) -> None:
         origin = manifest.origin
         tracker.tags(_corpus_tags(manifest))
         inputs.append(DatasetInput(manifest.name, "corpus", dvc_digest(RAW), origin))
+    if MANIFEST.exists() and (share := read_share(CLEAN)) is not None:
+        tracker.tags({f"synthetic.{name}": str(value) for name, value in share})
     if IDS.exists():
         inputs.append(DatasetInput(f"{corpus_name()} ids", "training", dvc_digest(IDS), origin))
     tracker.inputs(inputs)

@@ -1,11 +1,11 @@
 """The `pretrain` section: what is learnt from text without translations, before `train`."""
 
-from pathlib import PurePath
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from transformer.config import Section
+from transformer.text.monolingual import check_name
 from transformer.training.config import TrainConfig
 
 
@@ -36,16 +36,7 @@ class MonolingualFiles(Section):
     source: str | None
     target: str | None
 
-    @field_validator("source", "target")
-    @classmethod
-    def _lies_in_the_folder(cls, name: str | None) -> str | None:
-        if name is not None and (
-            not name or PurePath(name).is_absolute() or ".." in name.split("/")
-        ):
-            raise ValueError(
-                f"{name!r}: give the name of a file in data/monolingual, and put or link it there"
-            )
-        return name
+    _are_names = field_validator("source", "target")(check_name)
 
 
 class Pretraining(Section):

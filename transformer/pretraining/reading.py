@@ -10,6 +10,7 @@ from transformer.pretraining.config import MonolingualFiles
 from transformer.pretraining.tasks import Text
 from transformer.text.clean_config import CleanConfig, NormalizationConfig
 from transformer.text.ids import Ids
+from transformer.text.monolingual import find_file
 from transformer.text.normalize import normalize
 from transformer.text.pairs import Integers, PairDataset
 from transformer.text.sources.lines import read_lines
@@ -47,13 +48,10 @@ def read_text(
         if file is None:
             sides[side] = _sentences(ids.train, side)
         else:
-            if not (folder / file).is_file():
-                raise ValueError(
-                    f"pretrain.text.{side} = {file!r}: there is no such file in {folder}; put or "
-                    "link it there, or set it to null for that side of the training pairs"
-                )
+            otherwise = ", or set it to null for that side of the training pairs"
+            path = find_file(folder, file, f"pretrain.text.{side}", otherwise)
             tokenizer: Tokenizer = getattr(tokenizers, side)
-            sides[side] = list(_encode(folder / file, getattr(clean, side), tokenizer))
+            sides[side] = list(_encode(path, getattr(clean, side), tokenizer))
     return Text(**sides), Text(_sentences(ids.valid, "source"), _sentences(ids.valid, "target"))
 
 

@@ -17,6 +17,7 @@ from transformer.search.options import SearchConfig
 from transformer.text.clean_config import NormalizationConfig
 from transformer.text.corpus_config import Language, Name
 from transformer.text.special_tokens import SpecialIds
+from transformer.text.synthetic_share import SyntheticShare
 
 CARD = "translator.json"
 FORMAT = 7
@@ -166,6 +167,8 @@ class Provenance(Section):
     corpus: Corpus
     # None: the training began with weights of its own.
     base_model: BaseModel | None = None
+    # None: people wrote all of the training text, as far as is known.
+    synthetic: SyntheticShare | None = None
 
 
 class Card(Provenance):

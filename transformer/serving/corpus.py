@@ -94,19 +94,25 @@ def translate_shard(
     model: Path, precision: str, options: Mapping[str, Any], shard: LineShard
 ) -> Answered:
     """Translates a shard; the arguments are those of `translate_shards`."""
-    with shard.path.open("rb") as stream:
-        stream.seek(shard.start)
-        content = BytesIO(stream.read(shard.end - shard.start))
     first, texts, problem = shard.lines.start, list[str](), None
     try:
-        for lines in read_lines(content, str(shard.path), first):
+        for lines in read_shard(shard):
             texts += lines
     except ValueError as error:
         problem = str(error)
-    found = answer(_load(model, precision), f"{shard.path}, line", first, texts, options)
+    found = answer(load_translator(model, precision), f"{shard.path}, line", first, texts, options)
     return found if found.problem is not None else found._replace(problem=problem)
 
 
+def read_shard(shard: LineShard) -> Iterator[list[str]]:
+    """The lines of a shard, some at a time. Raises ValueError at one that is not UTF-8."""
+    with shard.path.open("rb") as stream:
+        stream.seek(shard.start)
+        content = BytesIO(stream.read(shard.end - shard.start))
+    yield from read_lines(content, str(shard.path), shard.lines.start)
+
+
 @lru_cache(maxsize=1)
-def _load(model: Path, precision: str) -> Translator:
+def load_translator(model: Path, precision: str) -> Translator:
+    """A worker's translator, of one thread; read once for all of its shards."""
     return Translator(model, "cpu", 1, precision)

@@ -1,7 +1,7 @@
 """Cleaning a raw corpus: normalising all of it, filtering and augmenting its training part."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
@@ -46,6 +46,12 @@ from transformer.text.rejects import Places, Rejects
 from transformer.text.scoring import LOW_SCORE, score_pairs
 from transformer.text.sentences import split_sentences
 from transformer.text.shards import Shard, cut_shards, read_shard
+from transformer.text.synthetic import (
+    SYNTHETIC,
+    count_synthetic,
+    describe_share,
+    read_synthetic,
+)
 from transformer.text.weights import Weights
 
 REJECTS = "rejects.jsonl"
@@ -142,26 +148,31 @@ class _Cleaned:
     scores: NDArray[np.float32]
 
 
-def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
+def clean_corpus(
+    config: CleanConfig, raw: Path, folder: Path, synthetic: Path | None = None
+) -> CleanReport:
     """Writes the cleaned parts, their hashes and a sample of the rejects into `folder`, or nothing.
 
-    Validation and test keep every pair in its place: line n is line n of the raw part. Training
-    text is cleaned shard by shard; what comes out depends on neither their size nor the engine.
-    Its columns are `source` and `target`, `origin` where the raw part has it, and `score` where
-    pairs have one.
+    Where `synthetic` holds training pairs, they are cleaned in place of those of `raw`. Validation
+    and test keep every pair in its place: line n is line n of the raw part. Training text is
+    cleaned shard by shard; what comes out depends on neither their size nor the engine. Its columns
+    are `source` and `target`, `origin` where the raw part has it, and `score` where pairs have one.
 
     Raises:
         ValueError: a raw part is missing, a filter can't work, or no training pair is left; the
             reasons are counted.
     """
-    shards = cut_shards(part_path(raw, "train"))
+    made = None if synthetic is None else read_synthetic(synthetic)
+    train = part_path(raw if synthetic is None or made is None else synthetic, "train")
+    shards = cut_shards(train)
     read = sum(len(shard.lines) for shard in shards)
-    origins = count_origins(part_path(raw, "train"))
+    origins = count_origins(train)
     rejects = Rejects(origins.number)
     noise = np.zeros(1 << len(KINDS), dtype=np.int64)  # rows by the kinds that changed them
     # Rows by the number of their origin, before and after the weights.
     kept, weighted = np.zeros((2, origins.number), dtype=np.int64)
-    weights = Weights(raw, config.seed) if origins.are_told else None
+    num_synthetic = 0
+    weights = Weights(raw, made, config.seed) if origins.are_told else None
     scores: list[NDArray[np.float32]] = []
     columns = [*SCHEMA.names, *[ORIGIN] * origins.are_told, *["score"] * (config.score is not None)]
     schema = pa.schema([_KEPT.field(name) for name in columns])
@@ -179,7 +190,9 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
             (pair for part in held_out for pair in read_pairs(part_path(temporary, part))),
             None if config.min_language_probability is None else _read_languages(raw),
         )
-        tables = _clean_shards(config, filters, origins, shards, rejects, scores)
+        tag = None if made is None else made.tag
+        work = partial(clean_shard, config, filters, origins, tag)
+        tables = _clean_shards(work, shards, rejects, scores)
         if config.drop_duplicates:
             tables = _drop_duplicates(tables, rejects, temporary / ".kept.parquet")
         with PairWriter(part_path(temporary, "train"), schema) as writer:
@@ -188,6 +201,7 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
                 kept += np.bincount(table["origin_number"].to_numpy(), minlength=len(kept))
                 table = table if weights is None else weights.repeat(table)
                 weighted += np.bincount(table["origin_number"].to_numpy(), minlength=len(kept))
+                num_synthetic += 0 if made is None else count_synthetic(table)
                 writer.write_table(table.select(columns))
         counts = rejects.counts
         if not writer.num_pairs:
@@ -196,7 +210,10 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
                 f"cleaning left none of {read} training pairs (reasons: {told}); "
                 "loosen the limits in the section `clean`"
             )
-        write_hashes(temporary)
+        share = None
+        if made is not None:
+            share = describe_share(made, num_synthetic, writer.num_pairs).model_dump()
+        write_hashes(temporary, synthetic=share)
         _write_rejects(temporary / REJECTS, config, origins, shards, rejects)
     kinds = np.arange(len(noise))
     return CleanReport(
@@ -220,9 +237,9 @@ def clean_corpus(config: CleanConfig, raw: Path, folder: Path) -> CleanReport:
 
 
 def clean_shard(
-    config: CleanConfig, filters: list[Filter], origins: Origins, shard: Shard
+    config: CleanConfig, filters: list[Filter], origins: Origins, tag: str | None, shard: Shard
 ) -> _Cleaned:
-    """Cleans a shard of raw training pairs, duplicates aside."""
+    """Cleans a shard of raw training pairs, duplicates aside; tags sources that were made."""
     augment = _make_augmenter(config, filters)
     froms = origins.read(shard)
     rejected: dict[tuple[str, int], list[tuple[int, int]]] = {}
@@ -250,6 +267,8 @@ def clean_shard(
         kinds = 0
         if augment is not None:
             cleaned, kinds = augment(line, sentence, candidate[0], cleaned)
+        if tag is not None and origin == SYNTHETIC:
+            cleaned = f"{tag} {cleaned[0]}", cleaned[1]
         kept.append((*cleaned, origin, score, line, sentence, number, kinds, key))
     columns = zip(*kept, strict=True) if kept else [()] * len(_KEPT)
     arrays = [pa.array(one, field.type) for one, field in zip(columns, _KEPT, strict=True)]
@@ -261,14 +280,12 @@ def clean_shard(
 
 
 def _clean_shards(
-    config: CleanConfig,
-    filters: list[Filter],
-    origins: Origins,
+    work: Callable[[Shard], _Cleaned],
     shards: Sequence[Shard],
     rejects: Rejects,
     scores: list[NDArray[np.float32]],
 ) -> Iterator[Any]:
-    for cleaned in map_shards(partial(clean_shard, config, filters, origins), shards):
+    for cleaned in map_shards(work, shards):
         for (reason, origin), places in cleaned.rejected.items():
             rejects.add(reason, origin, places)
         scores.append(cleaned.scores)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import ConfigDict
 
@@ -81,9 +82,10 @@ def hash_parts(folder: Path) -> dict[str, str]:
     return {part: sha256_file(part_path(folder, part)) for part in PARTS}
 
 
-def write_hashes(folder: Path) -> None:
-    """Writes a `manifest.json` that holds no more than the parts' hashes."""
-    write_sealed(folder / MANIFEST, {"sha256": hash_parts(folder)})
+def write_hashes(folder: Path, synthetic: Mapping[str, Any] | None = None) -> None:
+    """Writes a `manifest.json` with the parts' hashes, and what of the text a translator made."""
+    facts = {} if synthetic is None else {"synthetic": synthetic}
+    write_sealed(folder / MANIFEST, {"sha256": hash_parts(folder), **facts})
 
 
 def check_parts(folder: Path, stage: str, parts: Iterable[str] = PARTS) -> None:

@@ -87,6 +87,14 @@ def write_readme(card: Card) -> str:
             f"\n| licence of that model | {base.license} |"
         )
     )
+    synthetic = card.synthetic
+    made = (
+        ""
+        if synthetic is None
+        else f"\n| made by a translator | {synthetic.share:.1%} of the training pairs, by "
+        f"{synthetic.kind.replace('_', '-')}: model `{synthetic.model_hash}`, trained on "
+        f"{synthetic.corpus} ({synthetic.license}) |"
+    )
     files = "\n".join(f"| `{name}` | `{digest}` |" for name, digest in sorted(card.files.items()))
     normalization = "; ".join(
         f"{side}: " + (", ".join(name for name, is_on in how if is_on) or "as it is")
@@ -116,7 +124,7 @@ that a translator needs is in this folder: `python -m pipeline translate --model
 | | |
 |---|---|
 | corpus | {corpus.name} ({corpus.origin}{revision}) |
-| licence of the corpus | {corpus.license} |{origin}
+| licence of the corpus | {corpus.license} |{made}{origin}
 | parameters | {model.num_parameters:,} |
 | layers | {config.num_encoder_layers} encoder, {config.num_decoder_layers} decoder |
 | width | {config.d_model}, feed-forward {config.d_ff}, {config.num_heads} heads |

@@ -4,6 +4,7 @@ from transformer.model.checkpoint import CheckpointInfo
 from transformer.serving.card import BaseModel, Corpus, Normalization, Provenance, SideSpecialIds
 from transformer.text.clean_config import CleanConfig
 from transformer.text.manifest import Manifest
+from transformer.text.synthetic_share import SyntheticShare
 
 
 def collect_provenance(
@@ -12,8 +13,9 @@ def collect_provenance(
     info: CheckpointInfo,
     model_hash: str,
     base_model: BaseModel | None = None,
+    synthetic: SyntheticShare | None = None,
 ) -> Provenance:
-    """Out of the corpus's manifest, the section `clean`, the checkpoint, its hash and origin."""
+    """Out of the corpus's manifest, the section `clean`, the checkpoint, its hash and origins."""
     return Provenance(
         source_language=manifest.source_language,
         target_language=manifest.target_language,
@@ -29,4 +31,5 @@ def collect_provenance(
             sha256=dict(manifest.sha256),
         ),
         base_model=base_model,
+        synthetic=synthetic,
     )

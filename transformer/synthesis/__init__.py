@@ -1,0 +1,1 @@
+"""Training pairs that an exported translator makes."""
