@@ -27,7 +27,7 @@ from transformer.evaluation.scores import compare_bleu, score_bleu
 from transformer.files import read_json, write_json
 from transformer.text.corpus import part_path, read_pairs
 
-BEFORE = ("download", "clean", "vocab", "tokenize")
+BEFORE = ("download", "synthesize", "clean", "vocab", "tokenize")
 AFTER = ("pretrain", "train", "evaluate")
 OBJECTIVES = {
     "none": "kind: none",

@@ -37,6 +37,7 @@ from transformer.text.corpus import PARTS, Pair, part_path, write_pairs
 from transformer.text.manifest import write_hashes
 from transformer.text.sources.lines import decode_lines, open_bytes
 from transformer.text.sources.tabular import read_columns
+from transformer.text.synthetic import write_nothing
 
 STAGES = ("clean", "vocab", "tokenize")
 RECIPE = "anki-fr-en"
@@ -151,6 +152,7 @@ def measure_stages(
         project = Path(temporary)
         tell(f"{num_pairs} pairs: making them")
         write_corpus(project / "data/raw", pairs, num_pairs, seed)
+        write_nothing(project / "data/synthetic")
         _run_command(project, "recipe", RECIPE)
         for stage in STAGES:
             runs.append(measure(project, stage, num_pairs))

@@ -28,6 +28,7 @@ ALLOWED = {
     "marian": {"model", "search", "text"},
     "monitoring": {"model", "text", "training"},
     "pretraining": {"model", "text", "training"},
+    "synthesis": {"compute", "serving", "text"},
     "export": {"evaluation", "model", "search", "serving", "text"},
 }
 SHARED = {"allocator", "batches", "config", "files", "machine", "urls"}

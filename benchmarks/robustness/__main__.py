@@ -53,7 +53,7 @@ class Case(NamedTuple):
     result: Result
 
 
-_UNTIL_IDS, _UNTIL_WEIGHTS = STAGES[:4], STAGES[:6]
+_UNTIL_IDS, _UNTIL_WEIGHTS = STAGES[:5], STAGES[:7]
 
 
 def _handed_on(folder: str, *stages: str) -> Callable[[Random, Project, Path], Result]:
@@ -63,20 +63,20 @@ def _handed_on(folder: str, *stages: str) -> Callable[[Random, Project, Path], R
 CLASSES = {
     "params as values": Class(params.values, 242, (), params.prepare),
     "params as text": Class(params.text, 120),
-    "params in stages": Class(params.stages, 40, STAGES[:7]),
+    "params in stages": Class(params.stages, 40, STAGES[:8]),
     "corpora": Class(corpora.files, 120, STAGES[:1], corpora.prepare),
-    "raw text": Class(_handed_on("data/raw", "clean"), 30, STAGES[:2]),
+    "raw text": Class(_handed_on("data/raw", "clean"), 30, STAGES[:3]),
     "clean text": Class(_handed_on("data/clean", "vocab", "tokenize"), 30, _UNTIL_IDS),
     "tokenizers": Class(_handed_on("models/tokenizer", "tokenize"), 30, _UNTIL_IDS),
     "ids": Class(_handed_on("data/ids", "train"), 25, _UNTIL_WEIGHTS),
     "pretrained weights": Class(_handed_on("models/pretrained", "train"), 15, _UNTIL_WEIGHTS),
-    "checkpoints": Class(_handed_on("models/checkpoint", "evaluate"), 25, STAGES[:7]),
+    "checkpoints": Class(_handed_on("models/checkpoint", "evaluate"), 25, STAGES[:8]),
     "resume states": Class(artifacts.resume_state, 20, _UNTIL_WEIGHTS, artifacts.kill_training),
     "translators": Class(artifacts.translator, 50, STAGES),
     "hostile text": Class(text.python, 80, STAGES),
     "standard input": Class(text.command, 20, STAGES),
     "HTTP requests": Class(None, 120, STAGES, make_all=service.requests),
-    "disk and streams": Class(faults.disk, 20, STAGES[:7]),
+    "disk and streams": Class(faults.disk, 20, STAGES[:8]),
     "kill -9 and again": Class(faults.kill, 7, STAGES, faults.measure_stages),
     "two at once": Class(faults.two, 4, STAGES, faults.measure_stages),
     "MLflow's database": Class(faults.database, 2, (), faults.make_database),

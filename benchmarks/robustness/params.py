@@ -67,6 +67,7 @@ def stages(random: Random, project: Project, folder: Path) -> Result:
     """What `check` lets pass, given to a stage that reads it."""
     sections = {
         "download": "corpus",
+        "synthesize": "synthesize",
         "clean": "clean",
         "vocab": "vocab",
         "tokenize": "tokenize",

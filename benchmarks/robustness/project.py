@@ -17,11 +17,15 @@ from pipeline.recipes import load_recipe, make_params
 from pipeline.repository import output_paths
 from transformer.files import sha256_file
 
-STAGES = ("download", "clean", "vocab", "tokenize", "pretrain", "train", "evaluate", "export")
+STAGES = (
+    *("download", "synthesize", "clean", "vocab", "tokenize"),
+    *("pretrain", "train", "evaluate", "export"),
+)
 # What each stage reads, besides its params.
 READS = {
     "download": ("corpora",),
-    "clean": ("data/raw",),
+    "synthesize": ("data/raw",),
+    "clean": ("data/raw", "data/synthetic"),
     "vocab": ("data/clean",),
     "tokenize": ("data/clean", "models/tokenizer"),
     "pretrain": ("data/ids", "models/tokenizer"),

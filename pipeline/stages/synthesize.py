@@ -7,15 +7,14 @@ def synthesize() -> None:
     """Let a translator make training pairs, if asked to: data/synthetic."""
     from pipeline.params import load_section
     from pipeline.paths import MONOLINGUAL, RAW, REPORTS, SYNTHETIC, TEACHER
-    from transformer.files import atomic_folder, write_json
+    from transformer.files import write_json
     from transformer.synthesis.config import SynthesisConfig
     from transformer.text.manifest import check_parts
-    from transformer.text.synthetic import describe, write_synthetic
+    from transformer.text.synthetic import describe, write_nothing
 
     config = load_section("synthesize", SynthesisConfig)
     if config.kind == "none":
-        with atomic_folder(SYNTHETIC) as folder:
-            write_synthetic(folder, None)
+        write_nothing(SYNTHETIC)
         write_json(REPORTS / "synthesize.json", describe(None))
         typer.echo(f"No pairs are made: synthesize.kind is none. -> {SYNTHETIC}")
         return

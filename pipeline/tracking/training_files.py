@@ -38,7 +38,7 @@ def describe_data(tracker: Tracker) -> None:
         origin = manifest.origin
         tracker.tags(_corpus_tags(manifest))
         inputs.append(DatasetInput(manifest.name, "corpus", dvc_digest(RAW), origin))
-    if MANIFEST.exists() and (share := read_share(CLEAN)) is not None:
+    if (CLEAN / MANIFEST.name).exists() and (share := read_share(CLEAN)) is not None:
         tracker.tags({f"synthetic.{name}": str(value) for name, value in share})
     if IDS.exists():
         inputs.append(DatasetInput(f"{corpus_name()} ids", "training", dvc_digest(IDS), origin))

@@ -122,7 +122,9 @@ def test_params_edited_since_are_noted(tried, params):
 
 def test_affected_foretells_what_runs_and_changes_nothing(tried):
     before = tried.run("git", "status", "--porcelain").stdout, tried.read("params.yaml")
-    upstream = dict.fromkeys(("download", "clean", "vocab", "tokenize", "pretrain"), "unchanged")
+    upstream = dict.fromkeys(
+        ("download", "synthesize", "clean", "vocab", "tokenize", "pretrain"), "unchanged"
+    )
     later = {"evaluate": "may run", "export": "may run"}
     assert statuses(tried, "train.seed=9") == upstream | {"train": "runs"} | later
     # The experiment ran it; all that it wrote is in DVC's cache.

@@ -11,7 +11,8 @@ import pytest
 from pipeline.recipes import list_recipes, make_params
 
 ROOT = Path(__file__).parents[2]
-STAGES = ["download", "clean", "vocab", "tokenize", "pretrain", "train", "evaluate", "export"]
+TEXT_STAGES = ["download", "synthesize", "clean", "vocab", "tokenize"]
+STAGES = [*TEXT_STAGES, "pretrain", "train", "evaluate", "export"]
 WORDS = {
     "fr": ["le chat", "la fille", "mon frère", "mange", "voit", "aime", "le pain", "l'eau", "."],
     "en": ["the cat", "the girl", "my brother", "eats", "sees", "loves", "bread", "water", "."],
@@ -227,7 +228,7 @@ def test_training_begins_with_what_was_pretrained(project, capsys, kind):
     changes = [*CHANGES["phrasebook"], f"pretrain={section}", "train.initialize_from=pretrained"]
     text = make_params("phrasebook", changes)
     Path("params.yaml").write_text(text, encoding="utf-8")
-    run_stages(STAGES[:4])
+    run_stages(TEXT_STAGES)
     pretrain()
     weights = load_file("models/pretrained/model.safetensors")
     first = Path("models/pretrained/model.safetensors").read_bytes()

@@ -17,7 +17,7 @@ SMALL = [
     # Random weights have near-ties everywhere, and int8 is worth nothing for them.
     *("export.max_bleu_loss=100.0", "train.learning_rate=1e-3"),
 ]
-STAGES = ["download", "clean", "vocab", "tokenize", "pretrain", "train"]
+STAGES = ["download", "synthesize", "clean", "vocab", "tokenize", "pretrain", "train"]
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ def test_shape_tokenizer_and_search_are_kept_and_training_goes_on(here, make_ori
             origin / "models/checkpoint", origin / "models/tokenizer"
         ).items()
     }
-    stages = "download", "clean", "vocab", "tokenize", "pretrain", "train"
+    stages = "download", "synthesize", "clean", "vocab", "tokenize", "pretrain", "train"
     run(*stages)
     assert digests("models/checkpoint", "models/tokenizer") == before
     started_at = json.loads(Path("reports/train.json").read_text())["valid_loss"]

@@ -21,7 +21,7 @@ from transformer.text.corpus import (
     write_pairs,
 )
 from transformer.text.manifest import Manifest, Origin, hash_parts, write_manifest
-from transformer.text.synthetic import SYNTHETIC, read_share, read_synthetic
+from transformer.text.synthetic import SYNTHETIC, read_share, read_synthetic, write_nothing
 
 TRAIN = [
     ("un chat", "a cat"),
@@ -197,10 +197,7 @@ def test_a_source_that_was_made_is_no_leak_either(here, make_translator):
 
 
 def test_nothing_made_is_the_corpus_alone(here):
-    from transformer.text.synthetic import write_synthetic
-
-    (here / "synthetic").mkdir()
-    write_synthetic(here / "synthetic", None)
+    write_nothing(here / "synthetic")
     settings = clean_config(drop_leaks=True)
     clean_corpus(settings, here / "raw", here / "one", here / "synthetic")
     clean_corpus(settings, here / "raw", here / "two")

@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.stages.clean import clean
 from pipeline.stages.download import download
+from pipeline.stages.synthesize import synthesize
 from pipeline.stages.tokenize import tokenize
 from pipeline.stages.vocab import vocab
 from transformer.config import ConfigError
@@ -32,6 +33,7 @@ corpus:
   target_column: 1
   origin_column: null
   split: {valid_pairs: 4, test_pairs: 4, seed: 1, origin_pattern: null}
+synthesize: {kind: none}
 clean:
   source: {lowercase: false, strip_punctuation: false, fold_typography: false}
   target: {lowercase: false, strip_punctuation: false, fold_typography: false}
@@ -59,7 +61,7 @@ vocab:
   max_sentences: null
 tokenize: {max_tokens: 20}
 """
-STAGES = (download, clean, vocab, tokenize)
+STAGES = (download, synthesize, clean, vocab, tokenize)
 OUTPUTS = ("data/raw", "data/clean", "data/ids", "models/tokenizer", "reports")
 
 
@@ -94,12 +96,12 @@ def test_from_a_table_to_ids_the_same_each_time(
     assert len(ids.train) == len(list(read_pairs(folder / "data/clean/train.parquet"))) == 22
     assert tokenizers.source.decode(ids.train.source(0).tolist()).startswith("Je vois ")
     reports = {path.name: path for path in (folder / "reports").glob("*.json")}
-    assert sorted(reports) == ["clean.json", "tokenize.json", "vocab.json"]
+    assert sorted(reports) == ["clean.json", "synthesize.json", "tokenize.json", "vocab.json"]
     assert json.loads(reports["vocab.json"].read_text())["target"]["size"] == tokenizers.target.size
 
 
 def test_a_change_of_vocabulary_leaves_no_old_file(folder: Path) -> None:
-    for stage in STAGES[:3]:
+    for stage in STAGES[:4]:
         stage()
     word = "{kind: word, boundary: sign, size: 50, min_frequency: 1}"
     text = PARAMS.replace("{kind: bpe, size: 300, min_frequency: 2, mark_case: false}", "null")

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from pydantic import ConfigDict
 
 from transformer.config import parse_section
-from transformer.files import check_sha256, read_sealed, sha256_file, write_sealed
+from transformer.files import atomic_folder, check_sha256, read_sealed, sha256_file, write_sealed
 from transformer.text.corpus import ORIGIN, part_path
 from transformer.text.manifest import MANIFEST
 from transformer.text.synthetic_share import SyntheticShare
@@ -45,9 +45,15 @@ class SyntheticText:
     __pydantic_config__ = ConfigDict(extra="forbid")
 
 
-def write_synthetic(folder: Path, made: SyntheticText | None) -> None:
-    """Writes the folder's `manifest.json`; None: nothing is made."""
+def write_synthetic(folder: Path, made: SyntheticText) -> None:
+    """Writes the folder's `manifest.json`."""
     write_sealed(folder / MANIFEST, describe(made))
+
+
+def write_nothing(folder: Path) -> None:
+    """Writes a folder with the manifest of a stage that is switched off."""
+    with atomic_folder(folder) as temporary:
+        write_sealed(temporary / MANIFEST, describe(None))
 
 
 def describe(made: SyntheticText | None) -> dict[str, Any]:

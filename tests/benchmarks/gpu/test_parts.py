@@ -66,7 +66,7 @@ def project(tmp_path_factory):
     (folder / "params.yaml").write_text(make_params("phrasebook", list(TINY)))
     (folder / "data").mkdir()
     (folder / "data/phrasebook").symlink_to(ROOT / "data/phrasebook")
-    for stage in ("download", "clean", "vocab", "tokenize", "pretrain", "train"):
+    for stage in ("download", "synthesize", "clean", "vocab", "tokenize", "pretrain", "train"):
         code, printed = run(folder, "-m", "pipeline", stage, MLFLOW_TRACKING_URI="http://[::1]:9")
         assert code == 0, printed
     return folder

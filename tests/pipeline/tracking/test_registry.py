@@ -10,6 +10,7 @@ from pipeline.tracking.promotion import champion_digest, compare_with_champion, 
 from pipeline.tracking.registry import register_translator, translator_hash
 from pipeline.tracking.runs import begin_run
 from tests.pipeline.tracking.conftest import SOURCES
+from transformer.serving.card import load_card
 from transformer.serving.translator import Translator
 
 
@@ -144,13 +145,33 @@ def test_the_promoted_weights_are_kept_to_be_trained_on(register, project, tmp_p
     assert "models/checkpoint is another model's" in promote("--force")[1]
 
     (tmp_path / "fetched").mkdir()
-    assert fetch_checkpoint("translator", "1", None, tmp_path / "fetched") == "1"
+    assert fetch_checkpoint("models:/translator/1", tmp_path / "fetched") == "translator version 1"
     for path in ("models/checkpoint/config.json", "models/tokenizer/meta.json", "params.yaml"):
         assert (tmp_path / "fetched" / path).read_bytes() == Path(path).read_bytes()
     with pytest.raises(ValueError, match="version 2 of translator: its weights are not in the reg"):
-        fetch_checkpoint("translator", None, "champion", tmp_path)
+        fetch_checkpoint("models:/translator@champion", tmp_path)
     with pytest.raises(ValueError, match="the registry has no such version"):
-        fetch_checkpoint("translator", "7", None, tmp_path)
+        fetch_checkpoint("models:/translator/7", tmp_path)
+
+
+def test_a_version_is_put_where_it_makes_training_pairs(register, project, tmp_path):
+    from pipeline.finished_translator import put_translator
+
+    register("one")
+    card = load_card(Path("models/translator"))
+    register("two")
+    (tmp_path / "teacher").mkdir()
+    for name in (".gitignore", "README.md", "left.onnx"):
+        (tmp_path / "teacher" / name).write_text(name)
+    assert put_translator("models:/translator/1", tmp_path / "teacher") == card
+    assert load_card(tmp_path / "teacher") == card
+    names = {path.name for path in (tmp_path / "teacher").iterdir()}
+    assert names == {".gitignore", "README.md", "translator.json", *card.files}
+    assert (tmp_path / "teacher/README.md").read_text() == "README.md"
+    with pytest.raises(ValueError, match="the registry has no such version"):
+        put_translator("models:/translator/7", tmp_path / "teacher")
+    with pytest.raises(ValueError, match="expected models:/NAME/VERSION or models:/NAME@ALIAS"):
+        put_translator("models:translator", tmp_path / "teacher")
 
 
 def test_a_quick_export_is_neither_registered_nor_promoted(register, project):
