@@ -342,6 +342,51 @@ def test_a_full_queue_is_told_and_empties(serve, slow_run):
     assert served.metric("refused_total", reason="busy") == 1
 
 
+def test_what_is_refused_at_the_door_reads_as_if_the_application_had(serve, slow_run):
+    served = serve(limits=Limits(max_waiting_requests=1))
+    gate, entered = slow_run()
+
+    def ask(client, *parts, method="POST", more=""):
+        for part in parts:
+            client.sendall(part)
+            time.sleep(0.05)
+        received = client.recv(4096)
+        return b"\r\n".join(line for line in received.split(b"\r\n") if line[:5] != b"date:")
+
+    def request(path="/translate", more=""):
+        body = json.dumps({"q": "chat"} | FR_EN)
+        head = f"POST {path} HTTP/1.1\r\nHost: x\r\n{more}Content-Type: application/json\r\n"
+        return f"{head}content-length: {len(body)}\r\n\r\n{body}".encode()
+
+    def logged():
+        return served.metric("request_seconds_count", route="other")
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(post, served, "/translate", {"q": "un"} | FR_EN)
+        assert entered.wait(9)
+        for path in ("/translate", "/v2/translate?x=y"):
+            with socket.create_connection(served.address) as client:
+                client.settimeout(9)
+                whole = request(path)
+                before = logged()
+                refused = ask(client, whole)
+                assert logged() == before  # the application has not seen it
+                assert refused == ask(client, whole[:-5], whole[-5:])
+                assert refused == ask(client, request(path, "Connection: keep-alive\r\n"))
+                assert logged() == before + 1
+                assert b"429 Too Many Requests" in refused
+                assert b"Connection: close" not in refused
+                closing = ask(client, request(path, "Connection: close\r\n"))
+                assert b"connection: close" in closing.lower()
+        assert served.metric("refused_total", reason="busy") == 8
+        assert served.metric("requests_total", route="other", method="POST", status="429") == 8
+        # What asks for no translation is answered all the same.
+        assert requests.get(f"{served.url}/health", timeout=9).status_code == 200
+        assert requests.post(f"{served.url}/admin/reload", timeout=30).status_code == 200
+        gate.set()
+        assert first.result().status_code == 200
+
+
 def test_a_crowd_is_told_before_it_is_read(serve, slow_run):
     served = serve(limits=Limits(max_requests=1))
     gate, entered = slow_run()

@@ -21,7 +21,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from transformer.serving.http.dialects import deepl, inference, libretranslate, own
 from transformer.serving.http.errors import ServiceError
 from transformer.serving.http.openapi import describe
-from transformer.serving.http.operations import JsonResponse, Operation, error_response
+from transformer.serving.http.operations import (
+    SECURITY_HEADERS,
+    JsonResponse,
+    Operation,
+    error_response,
+)
 from transformer.serving.http.service import Service
 
 LOG = logging.getLogger("transformer.serving.http")
@@ -35,13 +40,6 @@ OPERATIONS = (
 _OPERATION = "translator.operation"
 # Nginx's, for a client that didn't wait for its answer. Nobody receives it.
 _GONE = 499
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Cache-Control": "no-store",
-}
 
 
 def make_app(
@@ -246,7 +244,7 @@ class _Observer:
                     *message["headers"],
                     *(
                         (name.lower().encode(), value.encode())
-                        for name, value in _HEADERS.items()
+                        for name, value in SECURITY_HEADERS.items()
                         if name.lower().encode() not in present
                     ),
                 ]

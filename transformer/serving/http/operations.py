@@ -39,6 +39,16 @@ class Operation:
     statuses: tuple[int, ...] = field(default=(400, 401, 403, 408, 413, 415, 429, 503))
 
 
+# Of every answer that names none of its own.
+SECURITY_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+}
+
+
 class JsonResponse(Response):
     """A value as JSON, whatever characters its texts hold."""
 

@@ -8,11 +8,13 @@ import sys
 from typing import Any
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.applications import Starlette
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from transformer.serving.http.app import JsonFormatter
 from transformer.serving.http.limits import Limits
+from transformer.serving.http.service import Service
+from transformer.serving.http.shedding import refuse
 
 # Of an idle connection that a client keeps open.
 _KEEP_ALIVE_SECONDS = 30
@@ -20,7 +22,7 @@ _KEEP_ALIVE_SECONDS = 30
 _MAX_HEAD_BYTES = 1 << 16
 
 
-def serve(app: ASGIApp, host: str, port: int, limits: Limits) -> None:
+def serve(app: Starlette, host: str, port: int, limits: Limits) -> None:
     """Serves until INT or TERM; then what has begun is answered first.
 
     Raises:
@@ -44,10 +46,11 @@ def serve(app: ASGIApp, host: str, port: int, limits: Limits) -> None:
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def make_config(app: ASGIApp, limits: Limits, **options: Any) -> uvicorn.Config:
-    """uvicorn's settings."""
+def make_config(app: Starlette, limits: Limits, **options: Any) -> uvicorn.Config:
+    """uvicorn's settings for an application of `make_app`."""
 
     class Protocol(_PatientProtocol):
+        service = app.state.service
         receive_seconds = limits.receive_seconds
 
     return uvicorn.Config(
@@ -67,10 +70,13 @@ def make_config(app: ASGIApp, limits: Limits, **options: Any) -> uvicorn.Config:
 class _PatientProtocol(HttpToolsProtocol):
     """uvicorn's HTTP, with limits on the time and the bytes that a request's head may take.
 
+    Where too many wait, whole requests are refused as they come.
+
     Without them a client that sends a byte a minute, or none, would hold its connection for ever,
     and one that sends no end of headers would fill the memory.
     """
 
+    service: Service
     receive_seconds = 0.0
     _num_head_bytes = 0
     _timer: asyncio.TimerHandle | None = None
@@ -85,6 +91,14 @@ class _PatientProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes came: of a head, if no request is being answered."""
+        if self._is_idle() and not self._num_head_bytes:
+            refusal = refuse(data, self.service)
+            if refusal is not None:
+                self._unset_keepalive_if_required()
+                self.transport.write(refusal)
+                self._unwatch()
+                self._watch()
+                return
         super().data_received(data)
         if not self._is_idle():
             self._unwatch()
