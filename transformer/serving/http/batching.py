@@ -7,6 +7,7 @@ thousands of sentences delays a short text by a batch or two, and nothing waits 
 
 import asyncio
 import math
+import os
 import threading
 import time
 from collections import deque
@@ -20,6 +21,8 @@ from transformer.serving.translator import MIN_LENGTH, Translation
 
 # Batches that a worker chooses its own from: more of them pad less, and let newcomers wait longer.
 _LOOKAHEAD = 2
+# Of threads that translate, beside those of the event loop.
+_NICENESS = 5
 # How fast the estimate of a piece's time follows.
 _SMOOTHING = 0.1
 
@@ -159,6 +162,7 @@ class Batcher:
         self.num_pieces -= len(job.rows)
 
     def _work(self) -> None:
+        _yield_to_event_loop()
         while batch := self._take():
             start = time.monotonic()
             answers = _run(batch)
@@ -218,6 +222,13 @@ class Batcher:
         chosen = {id(piece) for piece in batch}
         self._next = [piece for piece in self._next if id(piece) not in chosen]
         return batch
+
+
+def _yield_to_event_loop() -> None:
+    # Translating takes every core; what asks and answers takes little, and is waited for by all.
+    with suppress(AttributeError, OSError):  # threads have a priority of their own on Linux alone
+        niceness = os.getpriority(os.PRIO_PROCESS, 0) + _NICENESS
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)
 
 
 def _run(batch: Sequence[_Piece]) -> Sequence[Translations | BaseException]:

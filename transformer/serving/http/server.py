@@ -18,6 +18,8 @@ from transformer.serving.http.shedding import refuse
 
 # Of an idle connection that a client keeps open.
 _KEEP_ALIVE_SECONDS = 30
+# In which the event loop takes in what has come.
+_LOOK_SECONDS = 0.1
 # Of a request's head, from which the parser takes as much as comes.
 _MAX_HEAD_BYTES = 1 << 16
 
@@ -119,12 +121,16 @@ class _PatientProtocol(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _watch(self) -> None:
-        self._timer = self.loop.call_later(self.receive_seconds, self._give_up)
+        self._timer = self.loop.call_later(self.receive_seconds, self._look_once_more)
 
     def _unwatch(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _look_once_more(self) -> None:
+        # Where the event loop had too much to do, the request may have come in time.
+        self._timer = self.loop.call_later(_LOOK_SECONDS, self._give_up)
 
     def _give_up(self) -> None:
         self._timer = None
