@@ -16,7 +16,7 @@ from benchmarks.harness.report import markdown_table, write_page
 from pipeline.paths import TRANSLATOR
 from transformer.files import atomic_write
 from transformer.serving.translator import Translator
-from transformer.text.augment import add_noise
+from transformer.text.noise import add_noise
 from transformer.text.phrasebook.expansion import load_idioms
 
 FORMS: dict[str, Callable[[str], str]] = {

@@ -19,8 +19,8 @@ from benchmarks.harness.report import markdown_table, write_page
 from pipeline.paths import RAW, TRANSLATOR
 from transformer.files import atomic_write
 from transformer.serving.translator import Translator
-from transformer.text.augment import KINDS, add_noise
 from transformer.text.corpus import part_path, read_pairs
+from transformer.text.noise import KINDS, add_noise
 from transformer.text.normalize import normalize
 
 _SPACE_BEFORE_MARKS = re.compile(" *([?!:;]+)(?= |$)")

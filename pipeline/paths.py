@@ -9,6 +9,8 @@ MANIFEST = RAW / "manifest.json"
 CLEAN = Path("data/clean")
 # What the sections `pretrain` and `synthesize` may read besides the pairs.
 MONOLINGUAL = Path("data/monolingual")
+# Files of further test sets.
+SETS = Path("data/sets")
 # What `import` read of a model that was trained elsewhere.
 IMPORTED = Path("data/imported")
 # An exported translator that `synthesize` asks, and the training pairs that it makes.

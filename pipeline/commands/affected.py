@@ -22,7 +22,7 @@ def affected(
     from pipeline.experiments.forecast_report import describe_forecasts, list_forecasts
     from pipeline.flattening import list_changes
     from pipeline.params import read_params
-    from pipeline.paths import MONOLINGUAL
+    from pipeline.paths import MONOLINGUAL, SETS
 
     now, changed = read_params(), change_params(changes)
     params = list_changes(now, changed)
@@ -32,6 +32,6 @@ def affected(
         typer.echo(json.dumps(list_forecasts(params, forecasts, without), indent=2))
     else:
         typer.echo(describe_forecasts(params, forecasts, without))
-    for path in (Path(changed["corpus"]["path"]), MONOLINGUAL):
+    for path in (Path(changed["corpus"]["path"]), MONOLINGUAL, SETS):
         if unknown := find_unknown_file(path):
             typer.echo(f"note: {unknown}", err=True)

@@ -9,7 +9,7 @@ def check() -> None:
     """Validate params.yaml as a whole, and count what a corpus of files gives."""
     from pipeline.corpus_check import check_corpus, find_unknown_file, is_local
     from pipeline.params import load_sections
-    from pipeline.paths import MONOLINGUAL, PARAMS
+    from pipeline.paths import MONOLINGUAL, PARAMS, SETS
     from pipeline.schema import check_params
     from transformer.config import ConfigError
     from transformer.text.corpus_config import CorpusConfig
@@ -26,7 +26,7 @@ def check() -> None:
             typer.echo(fact)
         if found.problems:
             raise ConfigError(list(found.problems), str(PARAMS))
-    for path in (Path(corpus.path), MONOLINGUAL):
+    for path in (Path(corpus.path), MONOLINGUAL, SETS):
         if unknown := find_unknown_file(path):
             typer.echo(f"note: {unknown}", err=True)
     typer.echo(f"{PARAMS} is right.")

@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from pipeline.elsewhere.record import SUMS, hash_files
 from pipeline.params import read_params
-from pipeline.paths import CLEAN, IDS, MANIFEST, PARAMS, PRETRAINED, RAW, TOKENIZER
+from pipeline.paths import CLEAN, IDS, MANIFEST, PARAMS, PRETRAINED, RAW, SETS, TOKENIZER
 from transformer.files import atomic_folder
 
 # What `train` and `evaluate` import, directly.
@@ -26,6 +26,7 @@ PACKAGES = (
     "ruamel.yaml",
     "sacrebleu",
     "safetensors",
+    "tabulate",
     "tokenizers",
     "torch",
     "tqdm",
@@ -131,7 +132,8 @@ def _data(project: Path) -> list[Path]:
         raise ValueError(
             f"{project}: {', '.join(map(str, missing))} missing; `dvc repro {stages}` there first"
         )
-    return list(makers)
+    more = [path for path in (SETS, RAW / "valid.parquet") if (project / path).exists()]
+    return [*makers, *more]
 
 
 def _list_requirements() -> list[str]:

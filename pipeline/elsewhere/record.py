@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pipeline.params import read_params
-from pipeline.paths import CHECKPOINT, CLEAN, IDS, PRETRAINED, RAW, TOKENIZER
+from pipeline.paths import CHECKPOINT, CLEAN, IDS, PRETRAINED, RAW, SETS, TOKENIZER
 from pipeline.repository import code_dependencies, declared, output_paths
 from pipeline.tracking.provenance import device_tag, version_tags
 from pipeline.tracking.run_names import model_params
@@ -94,7 +94,8 @@ def input_paths(stage: PackedStage) -> list[Path]:
     """The files and folders that a stage reads: its code by dvc.yaml, and of the data no more."""
     code = code_dependencies(stage)
     if stage == "evaluate":
-        return [*code, RAW / "test.parquet", CLEAN / "test.parquet", TOKENIZER, CHECKPOINT]
+        parts = [RAW / "test.parquet", RAW / "valid.parquet", CLEAN / "test.parquet"]
+        return [*code, *parts, SETS, TOKENIZER, CHECKPOINT]
     train = read_params()["train"]
     paths = [*code, IDS]
     if train["initialize_from"] is not None:

@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.noise import FORMS, main, make_sources
-from transformer.text.augment import KINDS
 from transformer.text.corpus import part_path, write_pairs
+from transformer.text.noise import KINDS
 from transformer.text.normalize import normalize
 
 SOURCE = 'Ma sœur dit "l\'été arrive", vraiment ?'

@@ -179,6 +179,8 @@ SECTION = {
     "num_bootstrap": 1000,
     "length_bins": [5, 10],
     "num_attention_plots": 3,
+    "sets": {},
+    "quality": None,
 }
 
 
@@ -198,6 +200,14 @@ def test_the_evaluate_section_is_read():
         ({"bleu_tokenizer": "moses"}, "evaluate.bleu_tokenizer = 'moses'"),
         ({"num_sentences": 0}, "evaluate.num_sentences = 0"),
         ({"num_bootstrap": 1}, "evaluate.num_bootstrap = 1"),
+        ({"sets": {"Caps": {}}}, "evaluate.sets.Caps"),
+        ({"sets": {"test": {"kind": "part", "part": "valid"}}}, "test: the reports have a file"),
+        ({"sets": {"caps": {"kind": "noise", "noise": "shout", "seed": 1}}}, "sets.caps.noise ="),
+        (
+            {"sets": {"a": {"kind": "files", "source": "../a", "target": "b"}}},
+            "evaluate.sets.a.source: '../a': give the name of a file in data/sets",
+        ),
+        ({"quality": {"name": "bleu", "command": "x"}}, "'bleu': has another meaning"),
         ({"device": "tpu"}, "evaluate.device = 'tpu'"),
     ],
 )

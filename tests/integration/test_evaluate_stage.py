@@ -11,6 +11,26 @@ from transformer.model.checkpoint import model_hash
 SOURCES = ["un chat dort .", "", "le chien " * 30 + ".", "Un  chat\u00a0dort !"]
 REFERENCES = ["A cat sleeps.", "", "The dog.", "A cat  sleeps!"]
 PARAMS = """
+clean:
+  source: {lowercase: false, strip_punctuation: false, fold_typography: false}
+  target: {lowercase: false, strip_punctuation: false, fold_typography: false}
+  single_sentence: false
+  length_unit: word
+  max_length: null
+  max_length_ratio: null
+  drop_copies: false
+  drop_leaks: false
+  min_letter_share: null
+  max_word_length: null
+  max_repetitions: null
+  min_digit_overlap: null
+  drop_different_placeholders: false
+  min_language_probability: null
+  score: null
+  drop_duplicates: false
+  augment: null
+  num_reject_samples: 0
+  seed: 1
 search:
   beam_size: 3
   length_penalty: 0.6
@@ -25,6 +45,8 @@ evaluate:
   num_bootstrap: 50
   length_bins: [2, 6]
   num_attention_plots: 1
+  sets: {}
+  quality: null
 """
 
 
@@ -162,7 +184,7 @@ def test_reports_repeat_byte_for_byte(project, tmp_path):
     first = reports(tmp_path)
     evaluate()
     assert reports(tmp_path) == first
-    assert len(first) == 7
+    assert len(first) == 8
 
 
 def test_target_normalisation_gives_a_second_score(project, tmp_path):
@@ -184,4 +206,93 @@ def test_another_tokenizer_is_refused(project, tmp_path):
     other = fit(["x y z"])
     TokenizerPair(other, other).save(tmp_path / "models/tokenizer")
     with pytest.raises(ValueError, match="not the tokenizer that models/checkpoint was trained"):
+        evaluate()
+
+
+SETS = """{same: {kind: part, part: test}, caps: {kind: noise, noise: uppercase, seed: 1},
+    typos: {kind: noise, noise: typo, seed: 1}, mine: {kind: files, source: a, target: b}}"""
+
+
+def with_sets(sets=SETS, **changes):
+    text = PARAMS.replace("sets: {}", f"sets: {sets}")
+    for key, value in changes.items():
+        text = text.replace(f"{key}: null", f"{key}: {value}")
+    return text
+
+
+def put_files(folder, sources=SOURCES, references=REFERENCES):
+    (folder / "data/sets").mkdir(parents=True)
+    for name, texts in (("a", sources), ("b", references)):
+        (folder / "data/sets" / name).write_text("".join(f"{text}\n" for text in texts))
+
+
+@pytest.mark.parametrize("num_sentences", ["null", "3"])
+def test_the_test_part_as_a_set_has_the_test_sets_own_figures(project, tmp_path, num_sentences):
+    put_files(tmp_path)
+    (tmp_path / "params.yaml").write_text(with_sets(num_sentences=num_sentences))
+    evaluate()
+    values = json.loads((tmp_path / "reports/evaluate.json").read_text())
+    for name in ("same", "mine"):
+        one = values["sets"][name]
+        shared = set(one) & set(values)
+        assert {"bleu", "chrf_low", "ter_high", "signatures", "sampled_from"} <= shared
+        assert {key: one[key] for key in shared} == {key: values[key] for key in shared}
+        translations = (tmp_path / f"reports/sets/{name}.csv").read_bytes()
+        assert translations == (tmp_path / "reports/translations.csv").read_bytes()
+    quick = "" if num_sentences == "null" else "quick_"
+    metrics = json.loads((tmp_path / "reports/metrics/evaluate.json").read_text())
+    assert metrics[f"{quick}same.bleu"] == metrics[f"{quick}bleu"]
+    first = reports(tmp_path)
+    evaluate()
+    assert reports(tmp_path) == first
+
+
+def test_noise_changes_every_source_that_it_can(project, tmp_path):
+    put_files(tmp_path)
+    (tmp_path / "params.yaml").write_text(with_sets())
+    evaluate()
+    tables = {}
+    for name in ("same", "caps", "typos"):
+        with (tmp_path / f"reports/sets/{name}.csv").open(newline="") as file:
+            tables[name] = [row["source"] for row in csv.DictReader(file)]
+    assert tables["caps"] == [text.upper() for text in tables["same"]]
+    changed = [a != b for a, b in zip(tables["typos"], tables["same"], strict=True)]
+    assert changed == [any(len(word) > 3 for word in text.split()) for text in SOURCES]
+    values = json.loads((tmp_path / "reports/evaluate.json").read_text())["sets"]
+    assert (values["caps"]["num_changed"], values["typos"]["num_changed"]) == (3, sum(changed))
+
+
+def test_estimates_of_quality_are_a_column_with_a_mean_of_each_set(project, tmp_path):
+    (tmp_path / "count.sh").write_text("tee read.tsv | awk -F '\\t' '{print length($2)}'\n")
+    quality = "{name: length, command: sh count.sh}"
+    sets = "{same: {kind: part, part: test}}"
+    (tmp_path / "params.yaml").write_text(with_sets(sets, quality=quality))
+    evaluate()
+    values = json.loads((tmp_path / "reports/evaluate.json").read_text())
+    with (tmp_path / "reports/translations.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    # The untrained model may write letters of several bytes, which some awks count one by one.
+    for row in rows:
+        text = row["translation"]
+        assert float(row["length"]) in (len(text), len(text.encode()))
+    mean = sum(float(row["length"]) for row in rows) / len(rows)
+    assert values["length"] == values["sets"]["same"]["length"] == pytest.approx(mean, abs=1e-4)
+    assert values["length_low"] <= values["length"] <= values["length_high"]
+    assert len((tmp_path / "read.tsv").read_text().splitlines()) == 2 * len(rows)
+
+
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        ("{x: {kind: files, source: a, target: none}}", r"evaluate.sets.x.target = 'none': there"),
+        ("{x: {kind: files, source: a, target: c}}", r"have 4 and 1 lines; line n of one"),
+        ("{x: {kind: sacrebleu, name: wmt1}}", r"x.name = 'wmt1': sacreBLEU has no .* you mean"),
+        ("{x: {kind: sacrebleu, name: wmt19/dev}}", r"has it in .*, but the corpus is fr-en"),
+    ],
+)
+def test_a_set_that_cannot_be_had_is_refused(project, tmp_path, sets, message):
+    put_files(tmp_path)
+    (tmp_path / "data/sets/c").write_text("one line\n")
+    (tmp_path / "params.yaml").write_text(with_sets(sets))
+    with pytest.raises(ValueError, match=message):
         evaluate()

@@ -16,7 +16,7 @@ import pytest
 
 from transformer.files import atomic_folder
 from transformer.text import vocabulary
-from transformer.text.augment import KINDS, Augmenter
+from transformer.text.augment import Augmenter
 from transformer.text.casing import mark_case
 from transformer.text.clean_config import CleanConfig
 from transformer.text.cleaning import (
@@ -39,6 +39,7 @@ from transformer.text.corpus import (
 )
 from transformer.text.filters import DUPLICATE, REASONS, list_limits, make_filters
 from transformer.text.manifest import write_hashes
+from transformer.text.noise import KINDS
 from transformer.text.scoring import LOW_SCORE, score_pairs
 from transformer.text.tokenizer import TokenizerPair
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.text.plain import FOR_NOISE
 from transformer.config import ConfigError, parse_section
-from transformer.text.augment import KINDS, add_noise
 from transformer.text.clean_config import AugmentConfig, CleanConfig, NormalizationConfig
 from transformer.text.cleaning import CleanReport, clean_corpus, normalize_side
 from transformer.text.corpus import Pair, part_path, read_pairs, write_pairs
+from transformer.text.noise import KINDS, add_noise
 
 NONE = dict.fromkeys(KINDS, 0.0)
 FOLDED = NormalizationConfig(lowercase=False, strip_punctuation=False, fold_typography=True)

@@ -7,6 +7,7 @@ from typing import Any
 from transformer.evaluation.config import EvaluateConfig
 from transformer.evaluation.placeholders import count_kept
 from transformer.evaluation.plots import plot_attention, plot_bleu_by_length
+from transformer.evaluation.quality import average_quality, name_quality
 from transformer.evaluation.scores import (
     has_four_words,
     score_bleu,
@@ -14,6 +15,7 @@ from transformer.evaluation.scores import (
     score_corpus,
     score_sentences,
 )
+from transformer.evaluation.sets_report import list_set_figures
 from transformer.evaluation.tables import (
     DECIMALS,
     describe_scores,
@@ -23,17 +25,28 @@ from transformer.evaluation.tables import (
     write_translations,
 )
 from transformer.evaluation.translated_test import AttentionMap, TranslatedTest
-from transformer.files import atomic_folder, write_json
+from transformer.files import atomic_folder
 from transformer.text.heldout import describe_size, mark_sample
 
 
 def write_evaluation(
-    folder: Path, test: TranslatedTest, config: EvaluateConfig
+    folder: Path,
+    test: TranslatedTest,
+    greedy_translations: Sequence[str],
+    config: EvaluateConfig,
+    estimates: Sequence[float] | None = None,
 ) -> tuple[dict[str, Any], str]:
-    """Scores a translated test set; writes evaluate.json, the tables and the plot.
+    """Scores a translated test set; writes the tables and the plot.
+
+    Args:
+        folder: of the reports.
+        test: translated by the search that the params ask for.
+        greedy_translations: of the same sentences.
+        config: how it is scored.
+        estimates: of each translation's quality, where `config.quality` asks for them.
 
     Returns:
-        What evaluate.json holds, and a summary for people.
+        What evaluate.json is to hold, and a summary for people.
 
     Raises:
         ValueError: the test set is empty.
@@ -43,7 +56,7 @@ def write_evaluation(
     scores = score_corpus(
         translations, references, bleu_tokenizer=tokenizer, num_bootstrap=config.num_bootstrap
     )
-    greedy = score_bleu(test.greedy_translations, references, bleu_tokenizer=tokenizer)
+    greedy = score_bleu(greedy_translations, references, bleu_tokenizer=tokenizer)
     num_exact = sum(map(str.__eq__, translations, references))
     values = flatten_scores(scores) | {
         "bleu_greedy": round(greedy, DECIMALS),
@@ -78,6 +91,9 @@ def write_evaluation(
         )
         values["normalized_references"] = flatten_scores(normalized)
         summary += ["against normalised references", describe_scores(normalized)]
+    quality, told = average_quality(config, estimates)
+    values |= quality
+    summary += told
     groups = score_by_length(
         translations,
         references,
@@ -92,10 +108,10 @@ def write_evaluation(
         translations=translations,
         scores=test.scores,
         sentence_chrf=score_sentences(translations, references),
+        quality=name_quality(config, estimates),
     )
     write_length_groups(folder / "bleu_by_length.csv", groups)
     plot_bleu_by_length(groups, folder / "bleu_by_length.png")
-    write_json(folder / "evaluate.json", values)
     return values, "\n".join(summary)
 
 
@@ -104,7 +120,9 @@ def headline_metrics(values: Mapping[str, Any]) -> dict[str, float]:
     margin = (values["bleu_high"] - values["bleu_low"]) / 2
     metrics = {name: values[name] for name in ("bleu", "chrf", "ter")} | {"bleu_margin": margin}
     rounded = {name: round(value, 2) for name, value in metrics.items()}
-    return mark_sample(rounded, values["sampled_from"])
+    if (quality := values.get("quality")) is not None:
+        rounded[quality] = values[quality]
+    return mark_sample(rounded | list_set_figures(values), values["sampled_from"])
 
 
 def write_attention_maps(folder: Path, maps: Sequence[AttentionMap]) -> None:

@@ -33,6 +33,15 @@ class Score:
 
 
 @dataclass(frozen=True)
+class ScoreInterval:
+    """A mean over sentences, with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class ScoreDifference:
     """A corpus score minus another's on the same test set, with the 95 % interval."""
 
@@ -185,6 +194,21 @@ def resample_bleu(
         rows = draws.choice(len(references), len(references))
         scores.append([_score_ngrams(one[rows]) for one in counts])
     return np.array(scores)
+
+
+def average(values: Sequence[float], num_bootstrap: int) -> ScoreInterval:
+    """The mean of a figure of each sentence, with the 95 % interval of resamples.
+
+    Raises:
+        ValueError: there are no values.
+    """
+    if not values:
+        raise ValueError("nothing to average: there are no sentences")
+    figures, draws = np.array(values), np.random.default_rng(SEED)
+    size = len(figures)
+    means = sorted(float(draws.choice(figures, size).mean()) for _ in range(num_bootstrap))
+    outside = num_bootstrap // 40  # 2.5 % on either side
+    return ScoreInterval(float(figures.mean()), means[outside], means[-1 - outside])
 
 
 def score_sentences(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:

@@ -1,6 +1,6 @@
 """The tables of an evaluation."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -42,10 +42,17 @@ def write_translations(
     translations: Sequence[str],
     scores: Sequence[float],
     sentence_chrf: Sequence[float],
+    quality: Mapping[str, Sequence[float]] | None = None,
 ) -> None:
-    """Writes the translations side by side, a row per sentence in the order given."""
+    """Writes the translations side by side, a row per sentence in the order given.
+
+    `quality` is a last column by its name.
+    """
     columns = [sources, references, translations, map(_round, scores), map(_round, sentence_chrf)]
     names = ["source", "reference", "translation", "score", "chrf"]
+    for name, values in (quality or {}).items():
+        columns.append(map(_round, values))
+        names.append(name)
     write_csv(path, names, zip(*columns, strict=True))
 
 

@@ -1,8 +1,7 @@
-"""The test set, translated."""
+"""A test set, translated."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 from transformer.evaluation.attention_maps import cross_attention
 from transformer.model.transformer import Transformer
@@ -22,12 +21,11 @@ class TranslatedTest:
     texts: Heldout
     # With end token; none for an empty sentence.
     source_ids: Sequence[Sequence[int]]
-    # By the search that the params ask for: with end token, unless it was cut; the texts; their
+    # By the search that was asked for: with end token, unless it was cut; the texts; their
     # normalised log-probabilities.
     translation_ids: Sequence[Sequence[int]]
     translations: Sequence[str]
     scores: Sequence[float]
-    greedy_translations: Sequence[str]
     # Sources that were too long for the model, and lost their end.
     num_truncated_sources: int
     # Translations that reached the longest length allowed before an end token.
@@ -58,7 +56,7 @@ def translate_test(
     options: SearchOptions,
     batch_tokens: int,
 ) -> TranslatedTest:
-    """Translates the test set, by the search that is asked for and by greedy search.
+    """Translates a test set.
 
     Args:
         model: in evaluation mode, on the device that is to translate.
@@ -69,24 +67,21 @@ def translate_test(
     """
     target = tokenizers.target
     ids, num_truncated = encode_sources(tokenizers.source, test.sources, options.max_positions)
-    decode = partial(
-        decode_corpus,
+    decoded = decode_corpus(
         model,
         ids,
+        options,
         batch_tokens=batch_tokens,
         source_pad=tokenizers.source.pad_id,
         special=target.special,
     )
-    found = [best for (best,) in decode(options)]
-    is_greedy = options.beam_size == 1
-    greedy = found if is_greedy else [best for (best,) in decode(replace(options, beam_size=1))]
+    found = [best for (best,) in decoded]
     return TranslatedTest(
         texts=test,
         source_ids=ids,
         translation_ids=[best.ids for best in found],
         translations=[target.decode(best.ids) for best in found],
         scores=[best.score for best in found],
-        greedy_translations=[target.decode(best.ids) for best in greedy],
         num_truncated_sources=num_truncated,
         num_cut_translations=sum(
             bool(source) and best.ids[-1:] != [target.eos_id]

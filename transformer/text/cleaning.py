@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from transformer.compute.shards import map_shards
 from transformer.files import atomic_folder, write_csv, write_json
-from transformer.text.augment import KINDS, Augmenter
+from transformer.text.augment import Augmenter
 from transformer.text.clean_config import CleanConfig, NormalizationConfig
 from transformer.text.corpus import (
     BATCH_PAIRS,
@@ -40,6 +40,7 @@ from transformer.text.filters import (
 )
 from transformer.text.hashing import hash_sentence
 from transformer.text.manifest import read_manifest, write_hashes
+from transformer.text.noise import KINDS
 from transformer.text.normalize import normalize
 from transformer.text.origins import Origins, count_origins
 from transformer.text.rejects import Places, Rejects

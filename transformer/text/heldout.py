@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer.text.corpus import part_path, read_pairs, read_side
+from transformer.text.corpus import part_path, read_pairs
 from transformer.text.normalize import normalize
 from transformer.text.tokenizer import Tokenizer
 
@@ -17,6 +17,7 @@ SAMPLE_SEED = 1
 class Heldout:
     """Aligned lists, one entry for each test pair."""
 
+    raw_sources: list[str]
     sources: list[str]  # normalised, as the model saw its training text
     references: list[str]  # raw
     # Normalised like the training text; None where that changes no more than odd spaces and
@@ -38,30 +39,39 @@ def read_heldout(raw: Path, clean: Path, num_sentences: int | None = None) -> He
         ValueError: the two don't match row by row.
     """
     raw_path, clean_path = part_path(raw, "test"), part_path(clean, "test")
-    references = list(read_side(raw_path, "target"))
-    pairs = list(read_pairs(clean_path))
-    if len(pairs) != len(references):
+    as_came, pairs = list(read_pairs(raw_path)), list(read_pairs(clean_path))
+    if len(pairs) != len(as_came):
         raise ValueError(
-            f"{clean_path} has {len(pairs)} pairs, but {raw_path} has {len(references)}; "
+            f"{clean_path} has {len(pairs)} pairs, but {raw_path} has {len(as_came)}; "
             "they must match row by row: run the stage `clean` again"
         )
-    sampled_from = None
-    if num_sentences is not None and num_sentences < len(pairs):
-        sampled_from = len(pairs)
-        rows = sorted(random.Random(SAMPLE_SEED).sample(range(len(pairs)), num_sentences))
-        pairs = [pairs[row] for row in rows]
-        references = [references[row] for row in rows]
+    rows, sampled_from = draw_rows(len(pairs), num_sentences)
+    pairs = [pairs[row] for row in rows]
+    references = [as_came[row][1] for row in rows]
     normalized = [target for _, target in pairs]
     plain = [
         normalize(text, lowercase=False, strip_punctuation=False, fold_typography=False)
         for text in references
     ]
     return Heldout(
+        [as_came[row][0] for row in rows],
         [source for source, _ in pairs],
         references,
         normalized if normalized != plain else None,
         sampled_from,
     )
+
+
+def draw_rows(num_pairs: int, num_sentences: int | None) -> tuple[Sequence[int], int | None]:
+    """The rows of a sample, in their order, and how many pairs it is of; all, and None, if it is.
+
+    Args:
+        num_pairs: that there are.
+        num_sentences: as in `read_heldout`.
+    """
+    if num_sentences is None or num_sentences >= num_pairs:
+        return range(num_pairs), None
+    return sorted(random.Random(SAMPLE_SEED).sample(range(num_pairs), num_sentences)), num_pairs
 
 
 def describe_size(num_sentences: int, sampled_from: int | None) -> str:
