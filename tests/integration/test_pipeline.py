@@ -45,7 +45,7 @@ def test_a_second_repro_runs_nothing(trained):
 
 def test_forced_again_it_gives_the_same_lock(trained):
     before = trained.read("dvc.lock")
-    assert len(stages_run(trained.dvc("repro", "--force").stdout)) == 8
+    assert len(stages_run(trained.dvc("repro", "--force").stdout)) == 9
     assert trained.read("dvc.lock") == before
 
 
