@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from transformer.serving.int8_probe import saturates
+
 pytestmark = pytest.mark.slow
 
 
@@ -32,7 +34,8 @@ def test_one_command_runs_all_stages_and_the_translator_answers(trained):
     assert "xyzzystan" in other["unknown_words"]
     assert "il" not in other["unknown_words"]
     assert re.search("warning: sentence 2: not in the training text: .*'xyzzystan'", done.stderr)
-    assert answer["precision"] == ("int8" if passed else "float32")
+    # Where int8 products saturate, float32 runs though int8 has passed.
+    assert answer["precision"] == ("int8" if passed and not saturates() else "float32")
 
 
 def test_a_second_repro_runs_nothing(trained):
@@ -42,7 +45,7 @@ def test_a_second_repro_runs_nothing(trained):
 
 def test_forced_again_it_gives_the_same_lock(trained):
     before = trained.read("dvc.lock")
-    assert len(stages_run(trained.dvc("repro", "--force").stdout)) == 8
+    assert len(stages_run(trained.dvc("repro", "--force").stdout)) == 9
     assert trained.read("dvc.lock") == before
 
 
