@@ -49,4 +49,5 @@ def _fetched(found: str) -> Iterator[Path]:
         yield folder / TRANSLATOR if is_project else folder
         return
     with tempfile.TemporaryDirectory() as temporary:
-        yield fetch_translator(find_version(found), Path(temporary))
+        version = find_version(found)
+        yield fetch_translator(version.name, str(version.version), Path(temporary))

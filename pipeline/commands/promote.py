@@ -19,17 +19,35 @@ def promote(
         bool, typer.Option("--force", help="Also if it is no better, or can't be compared.")
     ] = False,
 ) -> None:
-    """Make a translator the champion, if it is significantly better on the same test set."""
+    """Make a translator the champion, if it is significantly better on the same test set.
+
+    And significantly worse on none of `evaluate.sets`.
+    """
     from pipeline.tracking.backend import require_client
+    from pipeline.tracking.further_sets import compare_on_sets
     from pipeline.tracking.kept_checkpoint import keep_checkpoint
-    from pipeline.tracking.promotion import compare_with_champion, make_champion
+    from pipeline.tracking.promotion import (
+        compare_with_champion,
+        describe_difference,
+        make_champion,
+    )
 
     client = require_client()
     comparison = compare_with_champion(client, version, num_bootstrap, force=force)
     challenger, champion = comparison.challenger, comparison.champion
     typer.echo(_describe(comparison, num_bootstrap))
+    on_sets = {} if force else compare_on_sets(comparison, num_bootstrap)
+    for name, difference in on_sets.items():
+        typer.echo(f"{name:<11} {describe_difference(difference)}")
+    worse = [name for name, difference in on_sets.items() if difference.high < 0]
     if champion is not None and champion.version == challenger.version:
         typer.echo(f"version {challenger.version} is the champion already")
+    elif comparison.is_better and worse:
+        raise ValueError(
+            f"version {challenger.version} is significantly worse on {', '.join(worse)}, of "
+            f"evaluate.sets, so version {champion.version if champion else None} stays the "
+            "champion; --force moves the alias all the same"
+        )
     elif comparison.is_better or force:
         make_champion(client, comparison)
         typer.echo(f"version {challenger.version} is the champion now")

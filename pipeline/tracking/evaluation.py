@@ -17,14 +17,15 @@ from pipeline.tracking.runs import join_run, open_evaluation
 from pipeline.tracking.tables import log_table
 from pipeline.tracking.tracker import DatasetInput, Tracker
 from pipeline.tracking.training_files import draw_curves
+from transformer.evaluation.sets_report import list_set_figures
 from transformer.files import read_json
 from transformer.text.corpus import part_path
 from transformer.text.heldout import describe_size, mark_sample
 from transformer.text.manifest import read_manifest
 
 TRANSLATIONS = REPORTS / "translations.csv"
-# Settings of `evaluate` that no score depends on.
-_ASIDE = ("device", "batch_tokens", "length_bins", "num_attention_plots")
+# Settings of `evaluate` that no score of the test set depends on.
+_ASIDE = ("device", "batch_tokens", "length_bins", "num_attention_plots", "sets", "quality")
 # The figures that MLflow shows, with their decimals; evaluate.json among the artefacts has all.
 _FIGURES = {
     "bleu": 2,
@@ -35,6 +36,8 @@ _FIGURES = {
     "ter": 2,
     "exact_match_share": 3,
 }
+# Characters of a digest in MLflow.
+_MAX_DIGEST = 32
 # Of a sentence in the name of its picture, in characters.
 _MAX_SENTENCE = 60
 
@@ -62,7 +65,7 @@ def describe_evaluation(model: Tracker) -> Tracker:
     run = open_present_evaluation(model)
     sampled_from = values.get("sampled_from")
     scores = {name: round(values[name], n) for name, n in _FIGURES.items() if name in values}
-    run.metrics(mark_sample(scores, sampled_from))
+    run.metrics(mark_sample(scores | list_set_figures(values), sampled_from))
     run.tags(
         {"tested_on": describe_size(values["num_sentences"], sampled_from)}
         | {f"signature.{name}": text for name, text in values["signatures"].items()}
@@ -71,7 +74,9 @@ def describe_evaluation(model: Tracker) -> Tracker:
     if present is not None:
         run.rename(put_score(present.info.run_name, values["bleu"]))
     _log_test_set(run)
-    names = ("evaluate.json", "bleu_by_length.csv", "bleu_by_length.png", "translations.csv")
+    _log_further_sets(run, values.get("sets", {}))
+    names = ["evaluate.json", "bleu_by_length.csv", "bleu_by_length.png", "translations.csv"]
+    names += ["sets"] if values.get("sets") else []
     run.files("evaluate", [REPORTS / name for name in names])
     rows: list[dict[str, Any]] = []
     if TRANSLATIONS.exists():
@@ -93,6 +98,14 @@ def _log_test_set(tracker: Tracker) -> None:
         manifest = read_manifest(RAW)
         name, digest = f"{manifest.name} test", dvc_digest(path)
         tracker.inputs([DatasetInput(name, "test", digest, manifest.origin)])
+
+
+def _log_further_sets(tracker: Tracker, sets: Mapping[str, Any]) -> None:
+    corpus = read_manifest(RAW).name if sets and MANIFEST.exists() else ""
+    tracker.inputs(
+        DatasetInput(f"{corpus} {name}".strip(), "test", one["sha256"][:_MAX_DIGEST], name)
+        for name, one in sets.items()
+    )
 
 
 def _log_attention(tracker: Tracker, rows: list[dict[str, Any]]) -> None:

@@ -117,7 +117,7 @@ def fetch_champion(folder: Path) -> Path:
         version = find_champion(require_client())
         if version is None:
             raise ValueError("there is none; `python -m pipeline promote` makes one")
-        return fetch_translator(version, folder)
+        return fetch_translator(NAME, str(version.version), folder)
     except Exception as error:  # MLflow, its database and the network raise anything
         told = hide_secrets(str(error))  # the service answers a reload with it
         raise ValueError(f"the registry's champion can't be served: {told}") from error

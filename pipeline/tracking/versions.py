@@ -33,10 +33,10 @@ def find_version(name: str) -> Any:
         raise ValueError(f"{name}: the registry has no such version: {error}") from error
 
 
-def fetch_translator(version: Any, folder: Path) -> Path:
-    """Copies the translator of a version below `folder`, and returns where it is."""
+def fetch_translator(name: str, number: str, folder: Path) -> Path:
+    """Copies the translator of a model's version below `folder`, and returns where it is."""
     from mlflow.artifacts import download_artifacts
 
-    uri = f"models:/{version.name}/{version.version}/artifacts/{TRANSLATOR.name}"
+    uri = f"models:/{name}/{number}/artifacts/{TRANSLATOR.name}"
     with global_tracking_uri(prepare_database()[0]):
         return Path(download_artifacts(artifact_uri=uri, dst_path=str(folder)))

@@ -202,6 +202,36 @@ def test_a_significantly_better_one_takes_its_place(register, project):
     assert re.search(r"difference +-\d", output)
 
 
+def test_one_that_is_worse_on_a_set_does_not(register, project):
+    from pipeline.recipes import make_params
+
+    half = {"max_length_factor": 0.5, "max_length_extra": 1}
+    register("half", search=half)  # it ends half-way
+    assert promote()[0] == 0
+    # It holds the test set's sentences, and no longer ones.
+    register("short", max_source_tokens=5)
+    Path("data/sets").mkdir(parents=True)
+    for name, lines in (("same", SOURCES), ("long", ["un deux trois quatre chat dort ."] * 4)):
+        text = "\n".join(lines)
+        Path(f"data/sets/{name}.fr").write_text(text)
+        Path(f"data/sets/{name}.en").write_text(text.upper())
+    sets = [
+        f"{name}: {{kind: files, source: {name}.fr, target: {name}.en}}"
+        for name in ("same", "long")
+    ]
+    Path("params.yaml").write_text(
+        make_params("phrasebook", [f"evaluate.sets={{{', '.join(sets)}}}"])
+    )
+    status, output = promote()
+    assert (status, champion(project)) == (1, "1"), output
+    assert re.search(r"difference +\+\d", output)
+    assert re.search(r"same +\+\d.*, 95 % in \[\+\d", output)
+    assert re.search(r"long +-\d.*, 95 % in \[-\d", output)
+    assert "version 2 is significantly worse on long, of evaluate.sets, so version 1" in output
+    assert promote("--force")[0] == 0
+    assert champion(project) == "2"
+
+
 def test_another_test_set_is_refused_in_words(register, project):
     register("one")
     promote()

@@ -231,6 +231,26 @@ def test_a_quick_evaluation_is_ranked_beside_no_whole_one(synced):
     assert run.data.tags["tested_on"] == "4 of 900 sentences"
 
 
+def test_further_sets_stand_in_the_run_of_the_test_set(synced):
+    assert sync()[0] == 0
+    report = Path("reports/evaluate.json")
+    values = json.loads(report.read_text())
+    one = {"bleu": 31.256, "chrf": 50.0, "ter": 60.0, "quality": "comet", "comet": 0.8125}
+    report.write_text(json.dumps(values | {"sets": {"typos": one | {"sha256": "c" * 64}}}))
+    Path("reports/sets").mkdir()
+    Path("reports/sets/typos.csv").write_text("source\n")
+    write_lock()
+    assert sync()[0] == 0
+    (run,) = synced.runs(parents=False)
+    figures = {"bleu": 31.26, "chrf": 50.0, "ter": 60.0, "comet": 0.8125}
+    for name, value in figures.items():
+        assert run.data.metrics[f"typos.{name}"] == value
+    assert run.data.metrics["bleu"] == 40.51
+    datasets = {one.dataset.name: one.dataset.digest for one in run.inputs.dataset_inputs}
+    assert datasets["toy typos"] == "c" * 32
+    assert "evaluate/sets/typos.csv" in synced.artifacts(run.info.run_id, "evaluate/sets")
+
+
 def test_without_dvc_the_files_alone_count(synced):
     Path("reports/evaluate.json").unlink()
     status, output = sync()
