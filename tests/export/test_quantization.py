@@ -7,6 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from transformer.export.quantization import quantize, transpose_weights
+from transformer.serving.int8_probe import saturates
 
 
 def float_graph(with_bias, size=16):
@@ -45,6 +46,7 @@ def run(graph):
     return session.run(None, {"ids": np.arange(20)})[0]
 
 
+@pytest.mark.skipif(saturates(), reason="this processor's int8 products saturate")
 @pytest.mark.parametrize("with_bias", [True, False])
 @pytest.mark.parametrize("size", [16, 48, 20])  # a block, several blocks, none that fits
 def test_products_are_close_to_float_in_every_form(with_bias, size):

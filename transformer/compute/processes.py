@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import TypeVar
 
 from transformer.compute.named_errors import MAX_ATTEMPTS, call, killed
@@ -46,7 +47,8 @@ def _run_pool(
     waiting: deque[Future[Result]] = deque()
     try:
         for shard in shards:
-            waiting.append(pool.submit(call, function, shard))
+            with _without_interrupts():
+                waiting.append(pool.submit(call, function, shard))
             if len(waiting) == 2 * num_workers:
                 yield waiting.popleft().result()
         while waiting:
@@ -55,8 +57,22 @@ def _run_pool(
         pool.shutdown(cancel_futures=True)
 
 
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    # A worker that is being started inherits this: Ctrl-C, which reaches every process of the
+    # terminal, would kill it before it can ignore it, and leave the pool waiting for it.
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start_worker() -> None:
-    # Ctrl-C reaches every process of the terminal; the parent alone answers it.
+    # The parent alone answers Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # The cores are shared out already.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
