@@ -43,11 +43,11 @@ def die_once(marker: Path, function: Callable[[Any], Any], shard: Any) -> Any:
     return function(shard)
 
 
-def clean_and_die_once(marker: Path, config: Any, filters: Any, origins: Any, shard: Any) -> Any:
+def clean_and_die_once(marker: Path, *arguments: Any) -> Any:
     """`clean_shard`, after a worker was killed."""
     from transformer.text.cleaning import clean_shard
 
-    return die_once(marker, partial(clean_shard, config, filters, origins), shard)
+    return die_once(marker, partial(clean_shard, *arguments[:-1]), arguments[-1])
 
 
 def translate_and_die_once(marker: Path, *arguments: Any) -> Any:
