@@ -395,8 +395,10 @@ def test_the_same_request_for_programs_gives_the_same(open_page, make_translator
     assert from_curl == answers[1].removesuffix("\n") == library(folder, TEXT)
 
 
-def test_it_fits_and_breaks_no_rule_of_accessibility(open_page):
+@pytest.mark.parametrize("letters", ["100%", "200%"])  # fonts differ, and people enlarge them
+def test_it_fits_and_breaks_no_rule_of_accessibility(open_page, letters):
     page = open_page(reduced_motion="reduce")  # else colors are looked at while they change
+    page.evaluate("size => { document.documentElement.style.fontSize = size; }", letters)
     write(page, "un chat dort\nun chien")
     wait_until_shown(page, "UN CHAT DORT\nUN CHIEN")
     for width in (320, 1280):
