@@ -182,7 +182,7 @@ def edit_meta(folder: Path, **changes: object) -> None:
         ({"source_vocab_size": 0}, r"meta\.source_vocab_size = 0"),
         ({"target_vocab_size": 10**30}, r"meta\.target_vocab_size = 10"),
         ({"target_vocab_size": 3}, r"meta\.target = \(0, 1, 2, 3\): not all within .* of 3"),
-        ({"source_vocab_size": 6}, r"train\.source\.bin holds the id \d+, but the .* ends at 5"),
+        ({"source_vocab_size": 10}, r"train\.source\.bin holds the id 10, but the .* ends at 9"),
         ({"sha256": {}}, r"train\.source\.bin is damaged.* wrote nothing of that name"),
         ({"counts": {"train": 3}}, r"meta\.counts\.train = 3"),
     ],
