@@ -114,22 +114,20 @@ def throughput(bench: Bench) -> None:
 def rival(bench: Bench) -> None:
     """LibreTranslate's own server, with our weights in CTranslate2 behind it."""
     folder = bench.folder / "libretranslate"
-    capacity = bench.rate()
-    ratio = None
+    latency = rate = None
+    with bench.service() as server:
+        ours = _ask(bench, server, "service")
     try:
         with libretranslate(bench.project, folder, bench.log) as server:
-            start_load([server.url], bench.bodies, 3, num_clients=NUM_CLIENTS).result()
-            alone = start_load([server.url], bench.bodies, bench.seconds).result()
-            theirs = _clients(bench, server)
+            theirs = _ask(bench, server, "LibreTranslate")
     except UnavailableError as error:
         bench.figures["LibreTranslate"] = str(error)
     else:
-        median = statistics.median(alone["latencies"])
-        bench.figures["one client: LibreTranslate's median, ms"] = 1000 * median
-        bench.figures["sentences a second: LibreTranslate, 32 clients"] = theirs
-        bench.figures["sentences a second: service, 32 clients"] = capacity
-        ratio = capacity / theirs
-    bench.verdicts.append(judge("32 clients over LibreTranslate", ratio, 1))
+        latency, rate = ours[0] / theirs[0], ours[1] / theirs[1]
+    bench.verdicts += [
+        judge("one client's median over LibreTranslate's", latency, 1, is_most=True),
+        judge("32 clients over LibreTranslate", rate, 1),
+    ]
 
 
 def tail(bench: Bench) -> None:
@@ -274,6 +272,16 @@ PARTS: dict[str, Callable[[Bench], None]] = {
     "fuzz": fuzzing,
     "soak": soak,
 }
+
+
+def _ask(bench: Bench, server: Server, name: str) -> tuple[float, float]:
+    # The median of one client, in seconds, and what many get, in sentences a second.
+    start_load([server.url], bench.bodies, 3, num_clients=NUM_CLIENTS).result()
+    alone = start_load([server.url], bench.bodies, bench.seconds).result()
+    median, rate = statistics.median(alone["latencies"]), _clients(bench, server)
+    bench.figures[f"one client: {name}, median, ms"] = 1000 * median
+    bench.figures[f"sentences a second: {name}, 32 clients"] = rate
+    return median, rate
 
 
 def _clients(bench: Bench, server: Server) -> float:
