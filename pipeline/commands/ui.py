@@ -15,7 +15,7 @@ HOST = "127.0.0.1"
 def ui(port: Annotated[int, typer.Option(help="Where to listen, on this machine.")] = 5000) -> None:
     """Compare runs in MLflow's browser interface."""
     from pipeline.experiments.browser_view import set_up_pages
-    from pipeline.tracking.backend import prepare_database, require_client
+    from pipeline.tracking.backend import first_line, prepare_database, require_client
 
     uri, artifacts = prepare_database()
     client = require_client()
@@ -26,7 +26,7 @@ def ui(port: Annotated[int, typer.Option(help="Where to listen, on this machine.
         pages = set_up_pages(client)
     except (MlflowException, SQLAlchemyError) as error:
         raise ValueError(
-            f"MLflow can't read {hide_secrets(uri)}: {str(error).strip().splitlines()[0]}; if the "
+            f"MLflow can't read {hide_secrets(uri)}: {first_line(error)}; if the "
             "database is damaged, move it aside: `python -m pipeline sync` records in a new one "
             "what is here"
         ) from None

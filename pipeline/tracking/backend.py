@@ -79,12 +79,24 @@ def require_client() -> Any:
     """An MLflow client for a command that is nothing without it.
 
     Raises:
-        ValueError: the tracking server does not answer, or MLflow is not installed.
+        ValueError: the tracking server does not answer, or MLflow, or the driver of the database
+            that `MLFLOW_TRACKING_URI` names, is not installed.
     """
     try:
         return open_client()[0]
     except Exception as error:  # MLflow, its database and the network raise anything
-        raise ValueError(f"MLflow can't be reached ({type(error).__name__}: {error})") from error
+        message = f"MLflow can't be reached ({type(error).__name__}: {first_line(error)})"
+        if isinstance(error, ModuleNotFoundError) and "MLFLOW_TRACKING_URI" in os.environ:
+            message += (
+                "; a URI of another driver may do, such as postgresql+psycopg2://, which "
+                "`make EXTRAS=train,dev,team setup` installs"
+            )
+        raise ValueError(message) from error
+
+
+def first_line(error: Exception) -> str:
+    """What an error of MLflow's or a database's says first, without secrets."""
+    return hide_secrets((str(error).strip() or "no reason given").splitlines()[0])
 
 
 def open_experiment(client: Any, artifacts: str | None, name: str) -> str:
@@ -128,4 +140,4 @@ def _reach(uri: str) -> None:
     try:
         requests.get(f"{uri.rstrip('/')}/health", timeout=_REACH_SECONDS)
     except requests.RequestException as error:
-        raise UnreachableError(hide_secrets(f"{uri} does not answer: {error}")) from None
+        raise UnreachableError(hide_secrets(f"{uri!r} does not answer: {error}")) from None

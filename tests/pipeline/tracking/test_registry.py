@@ -259,11 +259,23 @@ def test_a_version_that_is_not_there_is_refused(project, arguments, message):
     assert message in output
 
 
-def test_a_server_out_of_reach_is_one_line(project, monkeypatch):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:1")
+@pytest.mark.parametrize(
+    ("uri", "message"),
+    [
+        ("http://me:geheim@127.0.0.1:1", "does not answer"),
+        ("http://a\nb", "invalid character"),
+        ("sqlite:////dev/full", "OperationalError"),
+        ("nowhere+driver://me:geheim@host/x", "nowhere"),
+        ("postgresql+pg8000://me:geheim@127.0.0.1:1/x", "No module named 'pg8000'.*psycopg2://"),
+    ],
+)
+def test_a_server_out_of_reach_is_one_line(project, monkeypatch, uri, message):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     status, output = promote()
     assert status == 1
-    assert "MLflow can't be reached" in output
+    assert re.search(rf"MLflow can't be reached.*{message}", output)
+    assert len(output.strip().splitlines()) == 1
+    assert "geheim" not in output
 
 
 def test_a_champion_of_meanwhile_is_not_passed_over(register, project):

@@ -106,7 +106,7 @@ def test_a_server_out_of_reach_is_told_with_its_address(folder, monkeypatch):
         warnings.simplefilter("always")
         run = begin_run()
         use_everything(run, folder)
-    assert "http://127.0.0.1:1 does not answer" in told(caught)
+    assert "'http://127.0.0.1:1' does not answer" in told(caught)
     assert run.has_failed
 
 
