@@ -5,8 +5,8 @@ changed (cosmic-ray's operators). Places are drawn at random by a seed, and at e
 changes that are possible there. A mutant is noticed if one of the quick tests that reach its line
 fails, or doesn't end. All mutants meet the nearest of them first; those that survive meet the rest.
 
-Works on the commit that is checked out, in a clone of its own, and goes on where it stopped; where
-tests alone have changed since, only the survivors meet those.
+Works on the commit that is checked out, in a clone for each core, and goes on where it stopped;
+where tests alone have changed since, only the survivors meet those.
 """
 
 import ast
@@ -276,7 +276,7 @@ def read_reach(folder: Path, subjects: Sequence[str], files: Sequence[str], know
                 return 0
 
             # In a process of its own, in which no other test has left anything in a cache.
-            log = known / "tests.log"
+            log = known / f"tests-{os.getpid()}.log"
             if in_child(run, log) != 0:
                 typer.echo(f"{file} is left out: it fails without any mutation", err=True)
                 log.rename(record.with_suffix(".log"))
@@ -465,17 +465,17 @@ def main(
     # What was found holds for the code as it is, whatever becomes of its tests.
     code = git("rev-parse", f"HEAD:{SUBJECTS[0].partition('/')[0]}")
     work = ROOT / ".state" / "mutation" / code[:12]
-    folder = work / "clone"
-    _check_out(commit, folder)
-    os.chdir(folder)
-    sys.path.insert(0, str(folder))
-    os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    clones = [work / f"clone-{number}" for number in range(_count_workers())]
+    for clone in clones:
+        _check_out(commit, clone)
+    os.chdir(clones[0])
+    os.environ["OMP_NUM_THREADS"] = "1"
     # Compiling packages anew in each process takes longer than most tests.
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     drawn = work / f"drawn-{seed}-{num_mutants}.json"
     if not drawn.exists():
-        new = [one._asdict() for one in islice(draw_mutants(folder, SUBJECTS, seed), num_mutants)]
+        new = [one._asdict() for one in islice(draw_mutants(Path(), SUBJECTS, seed), num_mutants)]
         drawn.with_suffix(".tmp").write_text(json.dumps(new))
         drawn.with_suffix(".tmp").rename(drawn)
     mutants = [Mutant(**one) for one in json.loads(drawn.read_text())]
@@ -489,8 +489,6 @@ def main(
     )
     hypothesis.settings.load_profile("mutation")
     results_file = work / f"mutants-{seed}.jsonl"
-    text = results_file.read_text() if results_file.exists() else ""
-    results = {one["mutant"]: one for one in map(json.loads, text.splitlines())}
 
     # Not the tests of this program, which would run it.
     tests = {file.as_posix() for file in Path("tests").rglob("test_*.py")}
@@ -498,31 +496,86 @@ def main(
     rooms = tuple(f"{Path('tests', *Path(subject).parts[1:])}/" for subject in SUBJECTS)
     for is_last in (False, True):
         chosen = [file for file in files if is_last or file.startswith(rooms)]
-        reach = read_reach(folder, SUBJECTS, chosen, work / "reach")
-        for number, mutant in enumerate(mutants, start=1):
-            known = results.get(mutant.name)
-            if known and known["outcome"] != "survived":
-                continue
-            batches = choose_tests(mutant, reach)[: None if is_last else 2]
-            labels = {test: f"{digest_of(file_of(test))} {test}" for test in chain(*batches)}
-            met = set(known["met"]) if known else set()
-            left = [[test for test in tests if labels[test] not in met] for tests in batches]
-            if known and not any(left):
-                continue
-            started = time.monotonic()
-            outcome, by = try_mutant(folder, mutant, left, reach, work / "tests.log")
-            results[mutant.name] = {
-                "mutant": mutant.name,
-                "outcome": outcome,
-                "by": by,
-                "seconds": round(time.monotonic() - started, 1),
-                "change": mutant.change,
-                "met": sorted({*met, *labels.values()}) if outcome == "survived" else [],
-            }
-            with results_file.open("a") as file:
-                file.write(json.dumps(results[mutant.name]) + "\n")
-            typer.echo(f"{number} of {num_mutants}  {outcome}  {mutant.name}  {by}")
+
+        def record(worker: int) -> None:
+            read_reach(clones[worker], SUBJECTS, chosen[worker :: len(clones)], work / "reach")  # noqa: B023
+
+        _in_clones(clones, record)
+        reach = read_reach(clones[0], SUBJECTS, chosen, work / "reach")
+
+        def try_share(worker: int) -> None:
+            results = _read_results(results_file)
+            for number, mutant in list(enumerate(mutants, start=1))[worker :: len(clones)]:
+                known, clone = results.get(mutant.name), clones[worker]
+                found = _try_further(clone, mutant, known, reach, is_whole=is_last)  # noqa: B023
+                if found is None:
+                    continue
+                with results_file.open("a") as file:
+                    file.write(json.dumps(found) + "\n")
+                told = f"{found['outcome']}  {mutant.name}  {found['by']}"
+                typer.echo(f"{number} of {num_mutants}  {told}")
+
+        _in_clones(clones, try_share)
+        results = _read_results(results_file)
         _tell([results[mutant.name] for mutant in mutants], seed, commit)
+
+
+def _count_workers() -> int:
+    # Each on a core, and with the memory that it may take.
+    return max(1, min(os.cpu_count() or 1, int(psutil.virtual_memory().total // _MEMORY_BYTES)))
+
+
+def _in_clones(clones: Sequence[Path], work: Callable[[int], None]) -> None:
+    """Lets a process in each clone do its share."""
+
+    def run(worker: int) -> None:
+        os.chdir(clones[worker])
+        sys.path.insert(0, str(clones[worker]))
+        os.environ["PYTHONPATH"] = str(clones[worker])
+        work(worker)
+
+    fork = multiprocessing.get_context("fork")
+    workers = [fork.Process(target=run, args=(number,)) for number in range(len(clones))]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if any(worker.exitcode for worker in workers):
+        raise SystemExit("A worker failed; what was found is kept, and the same command goes on")
+
+
+def _read_results(file: Path) -> dict[str, dict[str, Any]]:
+    text = file.read_text() if file.exists() else ""
+    return {one["mutant"]: one for one in map(json.loads, text.splitlines())}
+
+
+def _try_further(
+    clone: Path, mutant: Mutant, known: dict[str, Any] | None, reach: Reach, *, is_whole: bool
+) -> dict[str, Any] | None:
+    """What comes of the tests that a mutant hasn't met; None if there are none, or it was noticed.
+
+    Args:
+        known: what came of others.
+        is_whole: all that reach it, not the nearest alone.
+    """
+    if known and known["outcome"] != "survived":
+        return None
+    batches = choose_tests(mutant, reach)[: None if is_whole else 2]
+    labels = {test: f"{digest_of(file_of(test))} {test}" for test in chain(*batches)}
+    met = set(known["met"]) if known else set()
+    left = [[test for test in tests if labels[test] not in met] for tests in batches]
+    if known and not any(left):
+        return None
+    started = time.monotonic()
+    outcome, by = try_mutant(clone, mutant, left, reach, clone.with_suffix(".log"))
+    return {
+        "mutant": mutant.name,
+        "outcome": outcome,
+        "by": by,
+        "seconds": round(time.monotonic() - started, 1),
+        "change": mutant.change,
+        "met": sorted({*met, *labels.values()}) if outcome == "survived" else [],
+    }
 
 
 def _tell(results: Sequence[dict[str, Any]], seed: int, commit: str) -> None:
