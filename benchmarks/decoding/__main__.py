@@ -11,7 +11,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from benchmarks.decoding.contenders import DEFAULTS, NAMES, SLOW, Commands, list_variants
+from benchmarks.decoding.contenders import (
+    DEFAULTS,
+    NAMES,
+    SLOW,
+    Commands,
+    list_variants,
+    tell_versions,
+)
 from benchmarks.decoding.findings import Cell, DecodingFindings, cell_name, log_findings
 from benchmarks.decoding.profiling import profile
 from benchmarks.decoding.project import (
@@ -29,8 +36,6 @@ from benchmarks.harness.options import choose, numbers, run, tell
 from benchmarks.harness.report import save_page
 from pipeline.paths import CHECKPOINT
 from transformer.model.checkpoint import model_hash
-
-ENGINES = {"onnx": "onnxruntime", "ctranslate2": "CTranslate2"}
 
 
 def main(
@@ -122,10 +127,6 @@ def _notes(
     options, lengths = subject.options, [len(ids) for ids in work.sources if ids]
     sizes = dict.fromkeys(cell.batch_size for cell in findings.cells)
     samples = {name: sum(map(len, plan)) for name, plan in work.plans.items()}
-    versions = dict.fromkeys(
-        f"{ENGINES.get(who.partition('-')[0], 'PyTorch')} {version}"
-        for who, version in findings.versions.items()
-    )
     slow = "; ".join(NAMES[who] for who in findings.versions if who in SLOW)
     parts = ", ".join(f"{samples[plan_name(size, is_slow=True)]} at batch {size}" for size in sizes)
     return [
@@ -133,7 +134,7 @@ def _notes(
         f"{subject.model.num_parameters():,} parameters, "
         f"{subject.info.target_vocab_size:,} target tokens. Test set: {len(lengths)} sentences, "
         f"{median(lengths):.0f} source tokens in the middle of them, {max(lengths)} at most.",
-        describe_run(", ".join(versions)),
+        describe_run(tell_versions(findings.versions)),
         f"Speeds are target tokens per second, end tokens included, medians of {rounds} "
         f"measurements of {MIN_SECONDS} to {MAX_SECONDS:g} s, on "
         f"{samples[plan_name(next(iter(sizes)))]} sentences evenly spaced "

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ NAMES = {
     "ctranslate2-int8": "CTranslate2 int8",
     "ctranslate2-int8-shortlist": "CTranslate2 int8 with our short-lists",
 }
+LIBRARIES = {"onnx": "onnxruntime", "ctranslate2": "CTranslate2"}
 # By device. A CPU computes float16 by casts; a GPU sends int8 back and forth to the CPU, where
 # CTranslate2 is measured too.
 DEFAULTS = {
@@ -127,6 +128,19 @@ class Commands:
         if isinstance(self._ctranslate2, UnavailableError):
             raise self._ctranslate2
         return self._ctranslate2
+
+
+def tell_versions(versions: Mapping[str, str]) -> str:
+    """Which libraries the contenders ran by.
+
+    Args:
+        versions: of each contender's.
+    """
+    told = (
+        f"{LIBRARIES.get(who.partition('-')[0], 'PyTorch')} {version}"
+        for who, version in versions.items()
+    )
+    return ", ".join(dict.fromkeys(told))
 
 
 def file_bytes(path: Path) -> int:

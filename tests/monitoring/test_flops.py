@@ -35,3 +35,20 @@ def test_the_peak_is_near_what_a_product_of_that_size_takes(monkeypatch):
     clock = iter(range(1000))
     monkeypatch.setattr(flops.time, "perf_counter", lambda: 0.5 * next(clock))
     assert measure_product_peak(torch.device("cpu"), torch.float32) == 2 * 64**3 / 0.5
+
+
+def test_a_type_that_a_processor_is_slow_with_is_measured_on_a_smaller_product(monkeypatch):
+    sizes = []
+
+    def time_products(device, dtype, size, count):
+        sizes.append(size)
+        return [size**3 / 1e8] * count
+
+    monkeypatch.setattr(flops, "_time_products", time_products)
+    found = measure_product_peak(torch.device("cpu"), torch.bfloat16)
+    assert found == pytest.approx(2e8)
+    assert sizes == [256, 256]
+    sizes.clear()
+    monkeypatch.setattr(flops, "_ENOUGH_SECONDS", 1.0)
+    assert measure_product_peak(torch.device("cpu"), torch.bfloat16) == pytest.approx(2e8)
+    assert sizes == [256, 512, 512]

@@ -63,6 +63,20 @@ def test_without_a_teacher_it_says_what_to_do(here):
     with pytest.raises(ValueError, match="data/teacher holds no translator"):
         synthesize()
     assert not Path("data/synthetic").exists()
+    result = CliRunner().invoke(app, ["check"])
+    assert result.exit_code == 1
+    assert "data/teacher holds no translator" in str(result.exception)
+
+
+def test_check_looks_at_the_teacher(here, make_translator):
+    put_translator(str(make_translator()), Path("data/teacher"))
+    result = CliRunner().invoke(app, ["check"])
+    assert result.exit_code == 0, result.output
+    changes = ["corpus.source_language=de", DISTILLATION]
+    Path("params.yaml").write_text(make_params("anki-fr-en", changes))
+    result = CliRunner().invoke(app, ["check"])
+    assert result.exit_code == 1
+    assert "translates from fr to en; distillation of this corpus needs" in str(result.exception)
 
 
 def test_a_teacher_comes_from_a_folder_or_a_project(here, make_translator, tmp_path):

@@ -15,6 +15,10 @@ from transformer.model.config import ModelConfig
 
 # Large enough for every known device to reach its best, small enough to be over at once.
 _PEAK_SIZE = {"cpu": 2048, "cuda": 8192}
+# A processor without instructions for a type, bfloat16 say, takes a minute for so large a product:
+# a smaller one that takes so long tells as much.
+_LEAST_SIZE = 256
+_ENOUGH_SECONDS = 0.1
 
 
 def training_flops(
@@ -50,19 +54,31 @@ def training_flops(
 def measure_product_peak(device: torch.device, dtype: torch.dtype, repeats: int = 9) -> float:
     """FLOP/s of a large square matrix product here and now: the median of `repeats`.
 
-    It takes about a second on a CPU, on all threads that PyTorch has.
+    It takes about a second on a CPU, on all threads that PyTorch has. Where a smaller product
+    takes a tenth of a second, that is measured.
     """
-    size = _PEAK_SIZE.get(device.type, _PEAK_SIZE["cpu"])
+    largest = _PEAK_SIZE.get(device.type, _PEAK_SIZE["cpu"])
+    size = min(_LEAST_SIZE, largest)
+    while size < largest:
+        one, another = _time_products(device, dtype, size, 2)  # the first wakes threads
+        if min(one, another) > _ENOUGH_SECONDS:
+            break
+        size *= 2
+    seconds = _time_products(device, dtype, size, repeats + 2)
+    return 2 * size**3 / median(seconds[2:])
+
+
+def _time_products(device: torch.device, dtype: torch.dtype, size: int, count: int) -> list[float]:
     left, right = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
     product = torch.empty(size, size, device=device, dtype=dtype)
     seconds = []
-    for _ in range(repeats + 2):  # the first ones wake threads and choose kernels
+    for _ in range(count):  # the first ones choose kernels
         _wait(device)
         started = time.perf_counter()
         torch.mm(left, right, out=product)
         _wait(device)
         seconds.append(time.perf_counter() - started)
-    return 2 * size**3 / median(seconds[2:])
+    return seconds
 
 
 def _wait(device: torch.device) -> None:

@@ -25,19 +25,23 @@ class Synthesis(Section):
     # How often a pair of the corpus comes beside those that are made: 0 leaves them out, 4 repeats
     # each four times, 2.5 half of them a third time.
     original_weight: float = Field(ge=0, le=1000)
-
-
-class Distillation(Synthesis):
-    """A teacher translates the training sources."""
-
-    kind: Literal["distillation"]
-    # So many of its best translations of each, a pair each.
+    # Of the best translations of each text: how many are looked at.
     num_best: int = Field(ge=1, le=100)
 
     @model_validator(mode="after")
     def _beam_holds_them(self) -> Self:
-        _check_beam(self.num_best, self.beam_size)
+        if self.beam_size is not None and self.num_best > self.beam_size:
+            raise ValueError(
+                f"num_best = {self.num_best}: at most beam_size = {self.beam_size} translations "
+                "are found"
+            )
         return self
+
+
+class Distillation(Synthesis):
+    """A teacher translates the training sources: each of the `num_best` makes a pair."""
+
+    kind: Literal["distillation"]
 
 
 class TranslationNoise(Section):
@@ -52,15 +56,16 @@ class TranslationNoise(Section):
 
 
 class BackTranslation(Synthesis):
-    """A translator of the other direction makes sources for text in the target language."""
+    """A translator of the other direction makes sources for text in the target language.
+
+    One of the `num_best` is drawn, by their probabilities.
+    """
 
     kind: Literal["back_translation"]
     # UTF-8, plain or gzipped, a sentence a line; in data/monolingual.
     text: str
-    # A seeded sample of its lines; null: all.
+    # So many of its lines, evenly spaced; null: all.
     max_sentences: int | None = Field(ge=1)
-    # One of so many best translations is drawn, by their probabilities; 1: the best.
-    num_best: int = Field(ge=1, le=100)
     noise: TranslationNoise | None
     # Stands before each source that is made, so that the model tells them from real ones (Caswell
     # et al., 2019); null: nothing.
@@ -75,18 +80,6 @@ class BackTranslation(Synthesis):
         if tag is not None and tag.split() != [tag]:
             raise ValueError(f"{tag!r}: a tag is one word, such as '<bt>'")
         return tag
-
-    @model_validator(mode="after")
-    def _beam_holds_them(self) -> Self:
-        _check_beam(self.num_best, self.beam_size)
-        return self
-
-
-def _check_beam(num_best: int, beam_size: int | None) -> None:
-    if beam_size is not None and num_best > beam_size:
-        raise ValueError(
-            f"num_best = {num_best}: at most beam_size = {beam_size} translations are found"
-        )
 
 
 SynthesisConfig = Annotated[

@@ -70,7 +70,7 @@ def synthesize(
     """
     corpus = read_manifest(raw)
     train = part_path(raw, "train")
-    card = _check_translator(config, translator, corpus)
+    card = check_translator(config, translator, (corpus.source_language, corpus.target_language))
     if SYNTHETIC in count_origins(train).counts:
         raise ValueError(
             f"{train}: the origin {SYNTHETIC!r} is kept for pairs that are made; call that part of "
@@ -115,6 +115,35 @@ def synthesize(
         )
         write_synthetic(temporary, found)
     return found
+
+
+def check_translator(
+    config: Distillation | BackTranslation, translator: Path, languages: tuple[str, str]
+) -> Card:
+    """The card of a translator that can make what is asked for.
+
+    Args:
+        config: what is made.
+        translator: the folder of an exported one.
+        languages: the corpus's source and target.
+
+    Raises:
+        ValueError: there is none, or it is damaged, has other languages, or lacks the precision.
+    """
+    card = load_card(translator)
+    found = card.source_language, card.target_language
+    wanted = languages[::-1] if isinstance(config, BackTranslation) else languages
+    if found != wanted:
+        raise ValueError(
+            f"{translator} translates from {found[0]} to {found[1]}; {config.kind} of this corpus "
+            f"needs one from {wanted[0]} to {wanted[1]}"
+        )
+    if config.precision not in card.precisions:
+        raise ValueError(
+            f"synthesize.precision = {config.precision!r}: {translator} holds "
+            f"{', '.join(card.precisions)} alone"
+        )
+    return card
 
 
 def make_shard(translator: Path, config: Distillation | BackTranslation, shard: LineShard) -> Made:
@@ -192,24 +221,3 @@ def _read_originals(train: Path, corpus: Manifest) -> Iterator[Row]:
     origins = read_side(train, "origin") if read_schema(train) is SCHEMA_WITH_ORIGIN else None
     for source, target in read_pairs(train):
         yield source, target, corpus.name if origins is None else next(origins)
-
-
-def _check_translator(
-    config: Distillation | BackTranslation, translator: Path, corpus: Manifest
-) -> Card:
-    card = load_card(translator)
-    found = card.source_language, card.target_language
-    wanted = corpus.source_language, corpus.target_language
-    if isinstance(config, BackTranslation):
-        wanted = wanted[::-1]
-    if found != wanted:
-        raise ValueError(
-            f"{translator} translates from {found[0]} to {found[1]}; {config.kind} of this corpus "
-            f"needs one from {wanted[0]} to {wanted[1]}"
-        )
-    if config.precision not in card.precisions:
-        raise ValueError(
-            f"synthesize.precision = {config.precision!r}: {translator} holds "
-            f"{', '.join(card.precisions)} alone"
-        )
-    return card
