@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tools import mutation
-from tools.mutation import Mutant, Reach, choose_tests, is_change, list_places, statement_around
+from tools.mutation import trial
+from tools.mutation.mutants import Mutant, is_change, list_places, statement_around
+from tools.mutation.reach import Reach, choose_tests
 
 ROOT = Path(__file__).parents[2]
 MODULE = """
@@ -55,9 +56,9 @@ def test_count_down():
 DRIVER = """
 import sys
 from pathlib import Path
-from tools import mutation
+from tools.mutation import __main__ as mutation, trial
 mutation.ROOT, mutation.SUBJECTS, mutation._PRELOADED = Path.cwd(), ("small",), ()
-mutation._CPU_SECONDS = 3
+trial._CPU_SECONDS = 3
 mutation.main(num_mutants=int(sys.argv[1]), seed=3)
 """
 
@@ -158,11 +159,11 @@ def test_what_fails_once_notices_nothing(tmp_path, monkeypatch, again, expected)
         log.write_text("FAILED tests/t.py::test_a - assert 1 == 2\n")
         return {("tests/t.py::test_a",): again, ("tests/t.py::test_b",): 0}.get(tuple(tests), 1)
 
-    monkeypatch.setattr(mutation, "run_tests", run_tests)
+    monkeypatch.setattr(trial, "run_tests", run_tests)
     (tmp_path / "a.py").write_text("x = 1\n")
     mutant = Mutant("a.py", 1, "", 0, 1, 1, False, "x = 2\n", [])
     batch = ["tests/t.py::test_a", "tests/t.py::test_b"]
-    tried = mutation.try_mutant(tmp_path, mutant, [batch], Reach({}, {}), tmp_path / "log")
+    tried = trial.try_mutant(tmp_path, mutant, [batch], Reach({}, {}), tmp_path / "log")
     assert tried == expected
     assert runs[:2] == [batch, batch[:1]]
     assert (tmp_path / "a.py").read_text() == "x = 1\n"

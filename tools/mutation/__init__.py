@@ -1,0 +1,1 @@
+"""Mutants of this project's own code: `python -m tools.mutation`."""
