@@ -88,6 +88,10 @@ def test_words_that_are_left_over_join_where_they_stand_beside_a_link(shape, lik
     assert _link(likeness) == expected
 
 
+def test_what_better_links_leave_over_is_linked_next():
+    assert _link(np.array([[0.9, 0.8], [0.7, 0.1]])) == [(0, 0), (1, 1)]
+
+
 @pytest.mark.parametrize(("source", "target"), [("", "a"), ("a", ""), ("", ""), (" ", " ")])
 def test_nothing_is_linked_to_nothing(trained, source, target):
     assert Aligner(trained[0]).align(source, target).links == []

@@ -27,6 +27,12 @@ def test_sources_are_clean_and_references_raw(tmp_path: Path) -> None:
     assert found.sampled_from is None
 
 
+def test_references_that_cleaning_shortens_are_kept_too(tmp_path: Path) -> None:
+    clean = [(source, target.removesuffix(".")) for source, target in RAW]
+    normalized = read_heldout(*write(tmp_path, clean)).normalized_references
+    assert normalized == [target for _, target in clean]
+
+
 def test_odd_spaces_make_no_second_score(tmp_path: Path) -> None:
     clean = [(source, target.replace("\u00a0", " ")) for source, target in RAW]
     assert read_heldout(*write(tmp_path, clean)).normalized_references is None

@@ -182,6 +182,13 @@ def test_only_what_runs_is_a_change(mutated, expected):
     assert is_change("def f(a: int | None) -> int:\n    return a + 1\n", mutated) == expected
 
 
+def test_what_only_checks_is_no_change():
+    strict = "for a, b in zip(x, y, strict={}):\n    pass\n"
+    assert not is_change(strict.format(True), strict.format(False))
+    assert is_change(strict.format(True), strict.replace("x, y", "y, x").format(True))
+    assert is_change("f(strict=True)", "f(strict=False)")
+
+
 def test_a_place_has_all_its_changes():
     source = "x = 1 + 2\n"
     places = list_places("x.py", source)

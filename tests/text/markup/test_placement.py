@@ -11,8 +11,11 @@ from transformer.text.markup.placement import place_nodes
 from transformer.text.markup.segment import Node
 
 
-def place(source, target, links):
-    """The target with the source's brackets; a link is a word and its translation, `a-A`."""
+def place(source, target, links, ends=None):
+    """The target with the source's brackets; a link is a word and its translation, `a-A`.
+
+    `ends` are those of sentences, in words of the source and of the target.
+    """
     plain, open_nodes, nodes = "", [], []
     for part in re.findall(r"\[|\]|[^][]+", source):
         if part == "[":
@@ -29,7 +32,7 @@ def place(source, target, links):
     pairs = [link.split("-") for link in links.split()]
     numbers = [(names.index(first), other_names.index(second)) for first, second in pairs]
     alignment = Alignment(words, others, numbers)
-    ends = [(len(words), len(others))]
+    ends = ends or [(len(words), len(others))]
     return "".join(map(str, place_nodes(nodes, target, alignment, ends, lambda text: (text,))))
 
 
@@ -61,6 +64,12 @@ def place(source, target, links):
 )
 def test_words_stay_with_their_tags(source, target, links, expected):
     assert place(source, target, links) == expected
+
+
+def test_a_tag_around_a_sentence_of_two_holds_its_words_without_a_link():
+    links, ends = "a-A b-B c-C", [(2, 4), (3, 5)]
+    assert place("[a b] c", "B C x A y", links, ends) == "B C [x A] y"
+    assert place("[a b] c", "B x y A C", links, ends) == "[B x y A] C"
 
 
 @given(st.data())

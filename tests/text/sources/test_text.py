@@ -63,6 +63,12 @@ def test_a_missing_file_is_told_before_anything_is_read(tmp_path: Path) -> None:
         open_text(corpus(tmp_path))
 
 
+def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
+    write(tmp_path, train_en="Go.\n")
+    with pytest.raises(ValueError, match=r"train\.en/train\.fr\.gz: no such file"):
+        open_text(corpus(tmp_path / "train.en"))
+
+
 def test_a_zip_of_aligned_files_reads_like_a_folder(tmp_path: Path) -> None:
     texts = {"a.fr": "un\ndeux\n", "a.en": "one\ntwo\n", "LICENSE": "CC0"}
     with zipfile.ZipFile(tmp_path / "opus.zip", "w") as archive:
