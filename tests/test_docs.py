@@ -46,6 +46,12 @@ def test_every_other_link_to_a_file_has_its_file():
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_every_param_is_told_as_the_code_reads_it():
+    from tools.params_page import PAGE, write_page
+
+    assert PAGE.read_text(encoding="utf-8") == write_page(), "run: python -m tools.params_page"
+
+
 if __name__ == "__main__":
     for changed in PAGES:
         changed.write_text(mend(changed), encoding="utf-8")
