@@ -65,6 +65,17 @@ def test_without_a_table_spelling_and_place_decide(trained):
     aligner = Aligner(trained[0])
     assert linked(aligner, "ici Paul dort", "Paul sleeps here") >= {("Paul", "Paul")}
     assert linked(aligner, "un deux trois", "x y z") == {("un", "x"), ("deux", "y"), ("trois", "z")}
+    assert linked(aligner, "un !", "? x") == {("un", "x"), ("!", "?")}
+
+
+def test_words_of_several_pieces_agree_as_far_as_all_of_them_do(trained):
+    aligner = Aligner(trained[0])
+    aligner._agreement = {1: {5: 0.5, 6: 0.25}, 2: {6: 1.0}}
+    assert aligner._compare([1], [5]) == 0.25
+    assert aligner._compare([1], [5, 7]) == 0.25 * 0.5
+    assert aligner._compare([1, 3], [5]) == 0.5 * 0.25
+    assert aligner._compare([1, 2], [5, 6]) == 0.75 * 0.75
+    assert aligner._compare([], [5]) == aligner._compare([1], []) == 0.0
 
 
 @pytest.mark.parametrize(

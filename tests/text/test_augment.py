@@ -169,6 +169,8 @@ def test_case_that_normalisation_takes_away_is_not_counted(tmp_path: Path) -> No
     lowercase = FOLDED.model_copy(update={"lowercase": True})
     report = run(tmp_path, {"uppercase": 1.0, "title_case": 1.0}, source=lowercase)
     assert report.augmented == sum(report.noise.values()) == 0
+    both = run(tmp_path, {"uppercase": 1.0, "lose_final_mark": 1.0}, source=lowercase)
+    assert both.augmented == both.noise["lose_final_mark"] == sum(both.noise.values()) > 0
 
 
 def test_noise_makes_neither_leaks_nor_copies(tmp_path: Path) -> None:

@@ -256,6 +256,27 @@ def test_deepl_has_errors_of_its_own_shape(serve):
 
 
 @pytest.mark.parametrize(
+    ("told", "billed"), [(True, 4), (1, 4), ("true", 4), ("1", 4), (False, None), (0, None)]
+)
+def test_deepl_bills_where_it_is_asked_to(serve, told, billed):
+    body = {"text": ["chat"], "target_lang": "EN", "show_billed_characters": told}
+    (answer,) = post(serve(), "/v2/translate", body).json()["translations"]
+    assert answer.get("billed_characters") == billed
+
+
+def test_as_many_as_were_asked_for_come_if_the_beam_is_narrower(serve):
+    body = {"text": "un chat", "num_best": 3} | FR_EN
+    (answer,) = post(serve(), "/v1/translate", body).json()["translations"]
+    assert len(answer["candidates"]) == 3
+
+
+def test_a_long_error_is_cut_in_its_middle(serve):
+    error = post(serve(), "/translate", {"q": "un", "source": "x" * 999, "target": "en"}).json()
+    assert len(error["error"]) == 500
+    assert error["error"][399:401] == "x…"
+
+
+@pytest.mark.parametrize(
     "content", [b"{", b"[" * 100_000, b'{"q": 1' + b"0" * 5000 + b"}", b"\xff"]
 )
 def test_what_is_not_json_is_told(serve, content):

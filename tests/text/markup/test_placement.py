@@ -43,6 +43,7 @@ def place(source, target, links, ends=None):
         # Between two parts that are far from each other the longer one is chosen, else the first.
         ("a [b c d] e f", "B E F C D A", "a-A b-B c-C d-D e-E f-F", "B E F [C D] A"),
         ("a [b c] e", "B A E C", "a-A b-B c-C e-E", "[B] A E C"),
+        ("a [b c] d", "A B x C D", "a-A b-B c-C d-D", "A [B x C] D"),
         # One word of others between is taken along where more follows.
         ("a [b c d e] f", "B C F D E A", "a-A b-B c-C d-D e-E f-F", "[B C F D E] A"),
         # What another tag holds parts them.
