@@ -45,7 +45,7 @@ def a_parity(precision="float32", change=0.05, **changes):
         "near_tie_margin": 2e-6,
         "max_logit_difference": 1e-5,
         "bleu": 30.0 + change,
-        "bleu_change": ScoreDifference(change, change - 0.2, change + 0.1),
+        "bleu_change": ScoreDifference(change, change - 0.2, change + 0.1, 0.5),
     }
     return Parity(**(values | changes))
 
