@@ -1,9 +1,9 @@
 """Two trained models on one test set: what differs, by how much, and whether by chance."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.experiments.results import Results, ResultsError, Translation
+from pipeline.experiments.results import Results, ResultsError, SetResults, Translation
 from transformer.evaluation.scores import ScoreDifference, compare_bleu
 
 
@@ -32,6 +32,16 @@ class SentencePair:
 
 
 @dataclass(frozen=True)
+class SetComparison:
+    """One further test set, translated by both."""
+
+    a: SetResults
+    b: SetResults
+    # As in `Comparison`.
+    bleu: ScoreDifference
+
+
+@dataclass(frozen=True)
 class Comparison:
     """B held against A."""
 
@@ -42,16 +52,14 @@ class Comparison:
     bleu: ScoreDifference
     # In the order of the test set.
     sentences: Sequence[SentencePair]
+    # Further sets that both have, by name; of all others why they are not compared.
+    sets: Mapping[str, SetComparison]
+    sets_left_out: Mapping[str, str]
 
     @property
     def decoding(self) -> list[ParamDifference]:
         """The decoding settings that differ, without which models alone are compared."""
         return [one for one in self.params if one.name.startswith("search.")]
-
-    @property
-    def is_significant(self) -> bool:
-        """Whether 0 lies outside the interval of the difference."""
-        return self.bleu.low > 0 or self.bleu.high < 0
 
     def largest_gains(self, number: int) -> list[SentencePair]:
         """The sentences that B translates better than A, the largest gain first."""
@@ -71,21 +79,54 @@ def compare(a: Results, b: Results) -> Comparison:
         ResultsError: they were scored on different test sets, or with different tokenisations.
     """
     check_comparable(a, b)
-    difference = compare_bleu(
-        [one.text for one in b.translations],
-        [one.text for one in a.translations],
-        [one.reference for one in a.translations],
-        bleu_tokenizer=a.bleu_tokenizer,
-        num_bootstrap=max(a.num_bootstrap, b.num_bootstrap),
-    )
+    shared, left_out = share_sets([a, b])
+
+    def compare_texts(
+        theirs: Sequence[Translation], ours: Sequence[Translation]
+    ) -> ScoreDifference:
+        return compare_bleu(
+            [one.text for one in ours],
+            [one.text for one in theirs],
+            [one.reference for one in theirs],
+            bleu_tokenizer=a.bleu_tokenizer,
+            num_bootstrap=max(a.num_bootstrap, b.num_bootstrap),
+        )
+
     pairs = enumerate(zip(a.translations, b.translations, strict=True))
     return Comparison(
         a=a,
         b=b,
         params=list_param_differences(a, b),
-        bleu=difference,
+        bleu=compare_texts(a.translations, b.translations),
         sentences=[SentencePair(row, left, right) for row, (left, right) in pairs],
+        sets={
+            name: SetComparison(left, right, compare_texts(left.translations, right.translations))
+            for name, (left, right) in shared.items()
+        },
+        sets_left_out=left_out,
     )
+
+
+def share_sets(
+    everyone: Sequence[Results],
+) -> tuple[dict[str, list[SetResults]], dict[str, str]]:
+    """The further sets that all have, with the same sources and references.
+
+    Returns:
+        By the set's name, in the order of `everyone`; and of each other set why it is left out.
+    """
+    shared, left_out = {}, {}
+    for name in dict.fromkeys(name for one in everyone for name in one.sets):
+        missing = [one.name for one in everyone if name not in one.sets]
+        if missing:
+            left_out[name] = f"not scored by {', '.join(missing)}"
+            continue
+        found = [one.sets[name] for one in everyone]
+        if len({one.sha256 for one in found}) > 1:
+            left_out[name] = "its sources or references differ"
+        else:
+            shared[name] = found
+    return shared, left_out
 
 
 def check_comparable(a: Results, b: Results) -> None:

@@ -11,6 +11,7 @@ from pipeline.experiments.results import (
     Results,
     ResultsError,
     format_param,
+    parse_sets,
     parse_translations,
     read_figures,
 )
@@ -57,6 +58,11 @@ def read_run(name: str) -> Results | None:
         figures=read_figures(reports),
         bleu_signature=reports["evaluate"]["signatures"]["bleu"],
         translations=parse_translations(name, translations),
+        sets=parse_sets(
+            name,
+            reports["evaluate"],
+            lambda file: _read_artifact(client, run, "evaluate/sets", file),
+        ),
     )
 
 

@@ -3,8 +3,8 @@
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 # Places in a report of the stage `evaluate` that a comparison reads.
@@ -27,6 +27,17 @@ class Translation:
 
 
 @dataclass(frozen=True)
+class SetResults:
+    """One further test set, translated and scored."""
+
+    # Of its sources and references as they came.
+    sha256: str
+    # Scores with their intervals, as in `Results`.
+    figures: Mapping[str, float]
+    translations: Sequence[Translation]
+
+
+@dataclass(frozen=True)
 class Results:
     """One trained model with its scores on a test set."""
 
@@ -41,6 +52,8 @@ class Results:
     # sacreBLEU's signature of the BLEU score.
     bleu_signature: str
     translations: Sequence[Translation]
+    # Those that `evaluate.sets` named, by name.
+    sets: Mapping[str, SetResults] = field(default_factory=dict)
     # What a reader has to know before trusting the figures.
     notes: Sequence[str] = ()
 
@@ -81,6 +94,33 @@ def parse_translations(name: str, text: str) -> list[Translation]:
         ) from None
 
 
+def parse_sets(
+    name: str, evaluated: Mapping[str, Any], read: Callable[[str], str | None]
+) -> dict[str, SetResults]:
+    """The further sets of an evaluation.
+
+    Args:
+        name: opens the messages.
+        evaluated: evaluate.json.
+        read: gives a file of `reports/sets` by its name; None: it is not to be had.
+
+    Raises:
+        ResultsError: the translations of a set are not to be had, or can't be read.
+    """
+    sets = {}
+    for one, values in evaluated.get("sets", {}).items():
+        table = read(f"{one}.csv")
+        if table is None:
+            raise ResultsError(
+                f"{name}: its translations of the set {one} are missing; `dvc repro evaluate` "
+                "writes them again"
+            )
+        sets[one] = SetResults(
+            values["sha256"], _read_scores(values), parse_translations(f"{name}: {one}", table)
+        )
+    return sets
+
+
 def format_param(value: Any) -> str:
     """A value as YAML writes it: null, true, 0.004, [5, 10], words without quotes."""
     if value is None:
@@ -98,11 +138,9 @@ def read_figures(reports: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     A stage whose report is missing adds none.
     """
     evaluated, trained = reports.get("evaluate", {}), reports.get("train", {})
-    figures = {
-        name: value
-        for name, value in evaluated.items()
-        if name.removesuffix("_low").removesuffix("_high") in SCORES or name == "exact_match_share"
-    }
+    figures = _read_scores(evaluated)
+    if "exact_match_share" in evaluated:
+        figures["exact_match_share"] = evaluated["exact_match_share"]
     for name, key in (("perplexity", "valid_perplexity"), ("parameters", "num_parameters")):
         if key in trained:
             figures[name] = trained[key]
@@ -110,4 +148,12 @@ def read_figures(reports: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
         name: value
         for name, value in reports.get("export", {}).items()
         if name in ("int8_bleu", "float16_bleu")
+    }
+
+
+def _read_scores(values: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        name: value
+        for name, value in values.items()
+        if name.removesuffix("_low").removesuffix("_high") in SCORES
     }

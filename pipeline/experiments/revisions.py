@@ -9,6 +9,7 @@ from pipeline.experiments.results import (
     Results,
     ResultsError,
     format_param,
+    parse_sets,
     parse_translations,
     read_figures,
 )
@@ -20,6 +21,7 @@ from pipeline.tracking.dvc_lock import LOCK, Run, parse_lock
 
 WORKSPACE = "workspace"
 _TRANSLATIONS = (REPORTS / "translations.csv").as_posix()
+_SETS = (REPORTS / "sets").as_posix()
 
 
 class Revision(NamedTuple):
@@ -70,6 +72,11 @@ def read_revision(name: str) -> Results | None:
             figures=read_figures(reports),
             bleu_signature=reports["evaluate"]["signatures"]["bleu"],
             translations=parse_translations(name, translations),
+            sets=parse_sets(
+                name,
+                reports["evaluate"],
+                lambda file: _read_kept(revision, lock, f"{_SETS}/{file}"),
+            ),
             notes=notes,
         )
 
@@ -139,7 +146,8 @@ def _read_report(revision: Revision, lock: Mapping[str, Run], stage: str) -> dic
 def _read_kept(revision: Revision, lock: Mapping[str, Run], path: str) -> str | None:
     # None: no stage has written it there.
     text = revision.read(path)
-    if text is None and any(path in run.outs for run in lock.values()):
+    places = {path, path.rpartition("/")[0]}  # itself or its folder
+    if text is None and any(places & run.outs.keys() for run in lock.values()):
         raise ResultsError(
             f"{revision.name}: {path} is neither in DVC's cache nor in a remote. `dvc pull` brings "
             "it where a remote has it (`dvc exp pull` for an experiment); else run it again"

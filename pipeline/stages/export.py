@@ -14,10 +14,21 @@ if TYPE_CHECKING:
 def export() -> None:
     """Write the translator; fail if it strays from PyTorch on the test set."""
     from pipeline.params import load_sections
-    from pipeline.paths import CHECKPOINT, CLEAN, IDS, METRICS, RAW, REPORTS, TOKENIZER, TRANSLATOR
+    from pipeline.paths import (
+        CHECKPOINT,
+        CLEAN,
+        IDS,
+        METRICS,
+        RAW,
+        REPORTS,
+        SETS,
+        TOKENIZER,
+        TRANSLATOR,
+    )
     from pipeline.repository import CHECKED_IDS
     from pipeline.tracking.export import track_export
     from transformer.evaluation.config import EvaluateConfig
+    from transformer.evaluation.sets import fingerprint, read_sets
     from transformer.export.config import ExportConfig
     from transformer.export.folder.provenance import collect_provenance
     from transformer.export.folder.write import export_translator
@@ -31,7 +42,7 @@ def export() -> None:
     from transformer.text.alignment import fit_table
     from transformer.text.clean_config import CleanConfig
     from transformer.text.corpus import part_path, read_side
-    from transformer.text.heldout import encode_sources, read_heldout
+    from transformer.text.heldout import Heldout, encode_sources, read_heldout
     from transformer.text.ids import load_ids
     from transformer.text.lexicon import fit_lexicon
     from transformer.text.manifest import check_parts, read_manifest
@@ -48,7 +59,21 @@ def export() -> None:
     check_parts(CLEAN, "clean", ("train", "test"))
     manifest = read_manifest(RAW)
     test = read_heldout(RAW, CLEAN, evaluate.num_sentences)
-    sources, _ = encode_sources(tokenizers.source, test.sources, info.model.max_positions)
+    further = read_sets(evaluate, RAW, SETS, clean.source)
+
+    def make_test_set(texts: Heldout, sha256: str | None = None) -> TestSet:
+        sources, _ = encode_sources(tokenizers.source, texts.sources, info.model.max_positions)
+        return TestSet(
+            sources=sources,
+            references=texts.references,
+            decode=tokenizers.target.decode,
+            bleu_tokenizer=evaluate.bleu_tokenizer,
+            num_bootstrap=evaluate.num_bootstrap,
+            batch_tokens=evaluate.batch_tokens,
+            sampled_from=texts.sampled_from,
+            sha256=sha256,
+        )
+
     typer.echo("the words of the training text, and what each token may translate to")
     words, base_model = None, None
     if pretrain.kind == "imported":  # most words that it knows stand in text that nobody has here
@@ -72,15 +97,8 @@ def export() -> None:
         provenance=collect_provenance(
             manifest, clean, info, model_hash(CHECKPOINT), base_model, read_share(CLEAN)
         ),
-        test=TestSet(
-            sources=sources,
-            references=test.references,
-            decode=tokenizers.target.decode,
-            bleu_tokenizer=evaluate.bleu_tokenizer,
-            num_bootstrap=evaluate.num_bootstrap,
-            batch_tokens=evaluate.batch_tokens,
-            sampled_from=test.sampled_from,
-        ),
+        test=make_test_set(test),
+        sets={name: make_test_set(one, fingerprint(one)) for name, one in further.items()},
         search=search,
         config=config,
         shortlist=shortlist,

@@ -73,8 +73,7 @@ def describe_evaluation(model: Tracker) -> Tracker:
     present = run.read()
     if present is not None:
         run.rename(put_score(present.info.run_name, values["bleu"]))
-    _log_test_set(run)
-    _log_further_sets(run, values.get("sets", {}))
+    run.inputs(list_datasets(values.get("sets", {})).values())
     names = ["evaluate.json", "bleu_by_length.csv", "bleu_by_length.png", "translations.csv"]
     names += ["sets"] if values.get("sets") else []
     run.files("evaluate", [REPORTS / name for name in names])
@@ -87,25 +86,28 @@ def describe_evaluation(model: Tracker) -> Tracker:
     return run
 
 
+def list_datasets(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, DatasetInput]:
+    """What was translated, by name: the test set, whose name is empty, if it is here, then others.
+
+    Args:
+        sets: further ones, each with its `sha256`, as evaluate.json and export.json have them.
+    """
+    manifest = read_manifest(RAW) if MANIFEST.exists() else None
+    path = part_path(RAW, "test")
+    found = {}
+    if manifest is not None and path.exists():
+        name, digest = f"{manifest.name} test", dvc_digest(path)
+        found[""] = DatasetInput(name, "test", digest, manifest.origin)
+    corpus = "" if manifest is None else manifest.name
+    for name, one in sets.items():
+        digest = one["sha256"][:_MAX_DIGEST]
+        found[name] = DatasetInput(f"{corpus} {name}".strip(), "test", digest, name)
+    return found
+
+
 def _settings(params: Mapping[str, Any]) -> dict[str, Any]:
     scoring = {name: value for name, value in params["evaluate"].items() if name not in _ASIDE}
     return flatten({"search": params["search"], "evaluate": scoring})
-
-
-def _log_test_set(tracker: Tracker) -> None:
-    path = part_path(RAW, "test")
-    if path.exists() and MANIFEST.exists():
-        manifest = read_manifest(RAW)
-        name, digest = f"{manifest.name} test", dvc_digest(path)
-        tracker.inputs([DatasetInput(name, "test", digest, manifest.origin)])
-
-
-def _log_further_sets(tracker: Tracker, sets: Mapping[str, Any]) -> None:
-    corpus = read_manifest(RAW).name if sets and MANIFEST.exists() else ""
-    tracker.inputs(
-        DatasetInput(f"{corpus} {name}".strip(), "test", one["sha256"][:_MAX_DIGEST], name)
-        for name, one in sets.items()
-    )
 
 
 def _log_attention(tracker: Tracker, rows: list[dict[str, Any]]) -> None:

@@ -25,7 +25,7 @@ from pipeline.tracking.run_names import name_run
 from pipeline.tracking.tracker import Tracker
 from transformer.evaluation.scores import score_bleu
 from transformer.files import read_json, sha256_file
-from transformer.serving.card import Card, load_card
+from transformer.serving.card import Card, Precision, load_card
 from transformer.serving.translator import Translator
 from transformer.text.heldout import Heldout, read_heldout
 
@@ -122,6 +122,19 @@ def find_translations(folder: Path, card: Card, test: Heldout) -> list[str]:
     return translate_test(translator, test.sources)
 
 
+def describe_graph(card: Card, precision: Precision) -> dict[str, str]:
+    """One precision of a translator as MLflow's tags."""
+    graph = card.graphs[precision]
+    return {
+        "bleu": f"{graph.bleu:.2f}",
+        "precision": precision,
+        "corpus": card.corpus.name,
+        "bleu_signature": graph.signature,
+        "test_sha256": card.corpus.sha256["test"],
+        "model_hash": card.model_hash,
+    }
+
+
 def bleu_tokenizer(signature: str) -> str:
     """SacreBLEU's name of the tokenisation in a signature of its own."""
     return str(re.findall(r"\btok:([^|]+)", signature)[0])
@@ -164,7 +177,7 @@ def _register(client: Any, run_id: str, digest: str, scores: Mapping[str, float]
             NAME,
             source=info.model_uri,
             run_id=run_id,
-            tags=_tags(card) | digests,
+            tags=describe_graph(card, card.default_precision.cpu) | digests,
             description=f"{summarize_translator(card, date.today().isoformat())}\n\n{page}",
             model_id=info.model_id,
         )
@@ -178,16 +191,3 @@ def _make_registered_model(client: Any) -> None:
     except MlflowException as error:
         if error.error_code != "RESOURCE_ALREADY_EXISTS":
             raise
-
-
-def _tags(card: Card) -> dict[str, str]:
-    precision = card.default_precision.cpu
-    graph = card.graphs[precision]
-    return {
-        "bleu": f"{graph.bleu:.2f}",
-        "precision": precision,
-        "corpus": card.corpus.name,
-        "bleu_signature": graph.signature,
-        "test_sha256": card.corpus.sha256["test"],
-        "model_hash": card.model_hash,
-    }

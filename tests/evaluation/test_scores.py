@@ -10,6 +10,7 @@ from transformer.evaluation.config import EvaluateConfig
 from transformer.evaluation.scores import (
     compare_bleu,
     has_four_words,
+    resample_bleu,
     score_bleu,
     score_by_length,
     score_corpus,
@@ -119,7 +120,23 @@ def test_a_difference_is_that_of_the_two_scores():
 
 
 def test_equal_translations_differ_by_nothing_in_every_resample():
-    assert vars(compare(HYPOTHESES, HYPOTHESES)) == {"value": 0, "low": 0, "high": 0}
+    same = {"value": 0, "low": 0, "high": 0, "p": 1}
+    assert vars(compare(HYPOTHESES, HYPOTHESES)) == same
+
+
+@pytest.mark.parametrize(("num_spoiled", "is_significant"), [(1, False), (4, False), (16, True)])
+def test_p_is_twice_the_share_of_resamples_beyond_0_and_agrees_with_the_interval(
+    num_spoiled, is_significant
+):
+    references = REFERENCES * 10
+    ours = [*HYPOTHESES[:1] * 3, *references[3:]]
+    theirs = [*references[:-num_spoiled], *["nothing of it"] * num_spoiled]
+    arguments = {"bleu_tokenizer": "13a", "num_bootstrap": 200}
+    found = compare_bleu(ours, theirs, references, **arguments)
+    resampled = resample_bleu([ours, theirs], references, **arguments)[1:]
+    better, worse = ((sign * (resampled @ [1, -1]) >= 0).mean() for sign in (1, -1))
+    assert found.p == pytest.approx(2 * max(min(better, worse), 1 / 200))
+    assert found.is_significant == is_significant == (found.p <= 0.05)
 
 
 def test_differences_repeat_exactly():

@@ -48,6 +48,13 @@ class ScoreDifference:
     value: float
     low: float
     high: float
+    # Two-sided, of no difference: 0.05 or less where 0 lies outside the interval.
+    p: float
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether 0 lies outside the interval."""
+        return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True)
@@ -142,7 +149,9 @@ def compare_bleu(
     """BLEU of `hypotheses` minus BLEU of `others`.
 
     The interval is of paired resamples (Koehn 2004): each scores both sides on the same sentences,
-    so that what is hard or easy for both cancels out. Equal translations differ by exactly 0.
+    so that what is hard or easy for both cancels out. Equal translations differ by exactly 0. p is
+    twice the share of resamples on the other side of 0, or at it; 2 / num_bootstrap at least, below
+    which they tell nothing.
 
     Args:
         hypotheses: plain text, one per sentence.
@@ -160,7 +169,9 @@ def compare_bleu(
     whole, *resampled = (scores[:, 0] - scores[:, 1]).tolist()
     resampled.sort()
     outside = num_bootstrap // 40  # 2.5 % on either side
-    return ScoreDifference(whole, resampled[outside], resampled[-1 - outside])
+    beyond = min(sum(one <= 0 for one in resampled), sum(one >= 0 for one in resampled))
+    p = min(1.0, 2 * max(beyond, 1) / num_bootstrap)
+    return ScoreDifference(whole, resampled[outside], resampled[-1 - outside], p)
 
 
 def resample_bleu(

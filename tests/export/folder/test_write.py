@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
 
     told = []
 
-    def run(name="translator", sampled_from=None, **changes):
+    def run(name="translator", sampled_from=None, sets=None, **changes):
         settings = {
             "attention": "fused",
             "precisions": ["float32", "int8"],
@@ -71,6 +72,15 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
         }
         ids = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
         plain = {"lowercase": False, "strip_punctuation": False, "fold_typography": False}
+        test = TestSet(
+            sources=encode(tokenizers),
+            references=["A B C", "D", "", "E F", "G H I"],
+            decode=tokenizers.target.decode,
+            bleu_tokenizer="13a",
+            num_bootstrap=40,
+            batch_tokens=60,
+            sampled_from=sampled_from,
+        )
         export_translator(
             tmp_path / name,
             tmp_path / "reports",
@@ -91,15 +101,16 @@ def export(tmp_path, monkeypatch, model, tokenizers, fused_graphs):
                     name="toy", license="CC0-1.0", origin="here", revision=None, sha256={}
                 ),
             ),
-            test=TestSet(
-                sources=encode(tokenizers),
-                references=["A B C", "D", "", "E F", "G H I"],
-                decode=tokenizers.target.decode,
-                bleu_tokenizer="13a",
-                num_bootstrap=40,
-                batch_tokens=60,
-                sampled_from=sampled_from,
-            ),
+            test=test,
+            sets={
+                name: replace(
+                    test,
+                    sources=[test.sources[row] for row in rows],
+                    references=[test.references[row] for row in rows],
+                    sha256=name * 64,
+                )
+                for name, rows in (sets or {}).items()
+            },
             search=SEARCH,
             config=ExportConfig(**(settings | changes)),
             tell=told.append,
@@ -167,6 +178,21 @@ def test_a_card_says_that_its_scores_are_a_samples(export, tmp_path):
     assert "## Scores on a sample of 5 of the test set's 900" in (folder / "README.md").read_text()
     report = json.loads((tmp_path / "reports" / "export.json").read_text())
     assert (report["num_sentences"], report["sampled_from"]) == (5, 900)
+
+
+def test_further_sets_have_the_figures_that_they_would_have_as_the_test_set(export, tmp_path):
+    def figures() -> dict:
+        return json.loads((tmp_path / "reports/export.json").read_text())
+
+    export("alone")
+    alone = figures()
+    export("whole", sets={"a": range(5), "b": [0, 3, 4]})
+    found = figures()
+    sets = found.pop("sets")
+    assert found == alone  # the very file where there are no sets
+    assert sets["a"] == alone | {"sha256": "a" * 64}
+    assert (sets["b"]["num_sentences"], sets["b"]["sha256"]) == (3, "b" * 64)
+    assert contents(tmp_path / "whole") == contents(tmp_path / "alone")
 
 
 @pytest.mark.parametrize("gpu", ["cuda", "cpu"])

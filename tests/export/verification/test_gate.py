@@ -12,6 +12,7 @@ from transformer.export.verification.gate import Verdict, choose_defaults, find_
 from transformer.export.verification.histogram import bin_edges, count_bins
 from transformer.export.verification.parity import Difference, Parity, Reference
 from transformer.export.verification.report import (
+    headline_metrics,
     list_metrics,
     summarize,
     two_digits,
@@ -45,7 +46,7 @@ def a_parity(precision="float32", change=0.05, **changes):
         "near_tie_margin": 2e-6,
         "max_logit_difference": 1e-5,
         "bleu": 30.0 + change,
-        "bleu_change": ScoreDifference(change, change - 0.2, change + 0.1),
+        "bleu_change": ScoreDifference(change, change - 0.2, change + 0.1, 0.5),
     }
     return Parity(**(values | changes))
 
@@ -128,6 +129,28 @@ def test_lines_and_metrics_tell_what_each_graph_ran_on():
     assert [line.partition("; run on ")[2] for line in lines] == ["", "CPU", "CPU", "CUDA"]
     metrics = list_metrics(REFERENCE, [float32, int8, float16])
     assert (metrics["int8_measured_on"], metrics["float16_measured_on"]) == ("cpu", "cuda")
+
+
+def test_further_sets_stand_below_the_test_set_by_name():
+    sets = {"typos": a_parity("int8", change=-1.5, bleu=20.123)}
+    float32, int8 = (
+        replace(verdict, sets={"typos": replace(sets["typos"], precision=verdict.parity.precision)})
+        for verdict in verdicts()[:2]
+    )
+    reference = replace(REFERENCE, sets={"typos": replace(REFERENCE, bleu=21.5, sha256="c")})
+    metrics = list_metrics(reference, [float32, int8])
+    assert metrics["onnx_bleu"] == 30.05
+    assert metrics["sets"]["typos"]["int8_bleu"] == 20.123
+    assert metrics["sets"]["typos"]["int8_bleu_loss"] == 1.5
+    assert metrics["sets"]["typos"]["sha256"] == "c"
+    assert headline_metrics(reference, [float32, int8]) == {
+        "onnx_bleu": 30.05,
+        "int8_bleu": 30.05,
+        "typos.onnx_bleu": 20.12,
+        "typos.int8_bleu": 20.12,
+    }
+    told = summarize(reference, [float32, int8])
+    assert told.count("typos: BLEU 20.12  -1.50 in [-1.70, -1.40]") == 2
 
 
 def test_no_loss_is_plain_zero():

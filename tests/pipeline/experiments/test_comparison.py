@@ -6,7 +6,14 @@ import pytest
 
 from pipeline.experiments.comparison import compare
 from pipeline.experiments.comparison_report import describe_comparison, list_comparison
-from pipeline.experiments.results import Results, ResultsError, Translation, parse_translations
+from pipeline.experiments.results import (
+    Results,
+    ResultsError,
+    SetResults,
+    Translation,
+    parse_sets,
+    parse_translations,
+)
 from transformer.evaluation.scores import compare_bleu, score_corpus, score_sentences
 from transformer.evaluation.tables import flatten_scores, write_translations
 
@@ -33,11 +40,21 @@ def make(name: str, texts: list[str], **params: str) -> Results:
     )
 
 
+def with_sets(results: Results, **sets: Results) -> Results:
+    """With further sets, of which `sets` are the results."""
+    return replace(
+        results,
+        sets={
+            name: SetResults("ab" * 32, one.figures, one.translations) for name, one in sets.items()
+        },
+    )
+
+
 def test_the_difference_is_that_of_paired_resamples():
     comparison = compare(make("a", WORSE), make("b", REFERENCES))
     expected = compare_bleu(REFERENCES, WORSE, REFERENCES, bleu_tokenizer="13a", num_bootstrap=100)
     assert comparison.bleu == expected
-    assert comparison.is_significant
+    assert comparison.bleu.is_significant
     assert "B is significantly better" in describe_comparison(comparison, 1, 80)
     turned = compare(make("a", REFERENCES), make("b", WORSE))
     assert turned.bleu.value == -expected.value
@@ -47,7 +64,7 @@ def test_the_difference_is_that_of_paired_resamples():
 def test_equal_translations_do_not_differ():
     comparison = compare(make("a", WORSE), make("b", WORSE))
     assert (comparison.bleu.low, comparison.bleu.value, comparison.bleu.high) == (0, 0, 0)
-    assert not comparison.is_significant
+    assert not comparison.bleu.is_significant
     assert comparison.largest_gains(3) == comparison.largest_losses(3) == []
     text = describe_comparison(comparison, 3, 80)
     assert "No significant difference" in text
@@ -56,7 +73,7 @@ def test_equal_translations_do_not_differ():
 
 def test_one_sentence_is_no_significant_difference():
     texts = [*REFERENCES[:-1], WORSE[-1]]
-    assert not compare(make("a", texts), make("b", REFERENCES)).is_significant
+    assert not compare(make("a", texts), make("b", REFERENCES)).bleu.is_significant
 
 
 def test_sentences_are_ranked_by_their_gain():
@@ -69,6 +86,47 @@ def test_sentences_are_ranked_by_their_gain():
     values = list_comparison(comparison, 1)
     assert values["largest_gains"][0]["a"]["text"] == "Nothing at all"
     assert "Nothing at all" in describe_comparison(comparison, 1, 80)
+
+
+def test_further_sets_are_compared_as_the_test_set_is():
+    a, b = make("a", WORSE), make("b", REFERENCES)
+    expected = compare(b, a)
+    comparison = compare(with_sets(a, typos=b, own=a), with_sets(b, typos=a, own=a))
+    assert comparison.sets["typos"].bleu == expected.bleu
+    assert comparison.sets["own"].bleu.value == 0
+    text = describe_comparison(comparison, 1, 120)
+    assert "typos: B is significantly worse: BLEU -" in text
+    assert "own: no significant difference: BLEU +0.00" in text
+    (row,) = [line.split() for line in text.split("\n") if line.startswith("typos: BLEU")]
+    assert (row[3], row[6]) == ("100.00", f"{a.figures['bleu']:.2f}")
+    values = list_comparison(comparison, 1)
+    of_test_set = list_comparison(expected, 1)
+    assert values["sets"]["typos"]["bleu_difference"] == of_test_set["bleu_difference"]
+    assert values["sets"]["typos"]["a"]["ter"] == b.figures["ter"]
+    assert (values["sets_left_out"], of_test_set["sets"]) == ({}, {})
+
+
+def test_sets_that_one_side_lacks_or_has_with_other_sentences_are_told():
+    one = make("one", WORSE)
+    a, b = with_sets(one, typos=one, mine=one), with_sets(make("b", WORSE), typos=one, news=one)
+    other = replace(b.sets["typos"], sha256="cd" * 32)
+    comparison = compare(a, replace(b, sets=dict(b.sets) | {"typos": other}))
+    assert comparison.sets == {}
+    left_out = {
+        "typos": "its sources or references differ",
+        "mine": "not scored by b",
+        "news": "not scored by one",
+    }
+    assert list_comparison(comparison, 1)["sets_left_out"] == left_out
+    text = describe_comparison(comparison, 1, 80)
+    for name, why in left_out.items():
+        assert f"{name}: not compared ({why})." in text
+
+
+def test_a_set_whose_translations_are_gone_is_told():
+    report = {"sets": {"typos": {"sha256": "ab" * 32, "bleu": 1.0}}}
+    with pytest.raises(ResultsError, match=r"^run: its translations of the set typos are missing"):
+        parse_sets("run", report, lambda file: None)
 
 
 def test_params_that_differ_are_listed():

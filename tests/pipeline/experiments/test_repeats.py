@@ -11,7 +11,7 @@ from pipeline.experiments.repeats import describe_repeats, plan_repeats, spread_
 from pipeline.experiments.results import ResultsError
 from pipeline.experiments.seeds_comparison import compare_seeds
 from pipeline.experiments.seeds_report import describe_seeds, list_seeds
-from tests.pipeline.experiments.test_comparison import REFERENCES, make
+from tests.pipeline.experiments.test_comparison import REFERENCES, make, with_sets
 
 
 def test_each_seed_is_an_experiment_of_the_name():
@@ -52,13 +52,14 @@ def several(name, *numbers):
 
 def test_seeds_that_agree_show_a_difference_that_scattered_ones_do_not():
     steady = compare_seeds(several("a", 9, 9, 9), several("b", 1, 1, 1))
-    assert steady.is_significant
+    assert steady.bleu.is_significant
+    assert steady.bleu.p < 0.05
     assert steady.bleu.value == pytest.approx(steady.bleu_b.mean - steady.bleu_a.mean)
     scattered = compare_seeds(several("a", 12, 9, 1), several("b", 0, 8, 1))
     assert scattered.bleu.value > 0
-    assert not scattered.is_significant
+    assert not scattered.bleu.is_significant
     # A pair of their seeds alone looks sure.
-    assert compare(*several("a", 12), *several("b", 0)).is_significant
+    assert compare(*several("a", 12), *several("b", 0)).bleu.is_significant
     told = describe_seeds(steady, ("a", "b"))
     assert "B is significantly better: BLEU +" in told
     assert "Welch" in told
@@ -72,12 +73,29 @@ def test_of_one_seed_each_the_interval_is_nearly_that_of_the_paired_bootstrap():
     assert "Of A one seed alone" in describe_seeds(compare_seeds(a, b), ("a", "b"))
 
 
+def test_further_sets_are_compared_over_seeds_as_the_test_set_is():
+    a, b = several("a", 9, 8), several("b", 1, 2)
+    sets = compare_seeds(
+        [with_sets(one, typos=one, mine=one) for one in b],
+        [with_sets(b[0], typos=a[0]), with_sets(b[1], typos=a[1], mine=a[1])],
+    )
+    expected = compare_seeds(b, a)
+    assert vars(sets.sets["typos"]).items() <= vars(expected).items()
+    told = describe_seeds(sets, ("b", "a"))
+    assert "typos: B is significantly worse: BLEU -" in told
+    assert "mine: not compared (not scored by b-seed=0)." in told
+    assert f"typos  {expected.bleu_a.mean:.2f} (" in told
+    values = list_seeds(sets, ("b", "a"))["sets"]["typos"]
+    assert values["bleu_difference"] == list_seeds(expected, ("b", "a"))["bleu_difference"]
+
+
 def test_equal_seeds_differ_by_nothing():
     same = compare_seeds(several("a", 5, 7), several("a", 5, 7))
     assert same.bleu.value == 0
-    assert not same.is_significant
+    assert not same.bleu.is_significant
     values = list_seeds(same, ("a", "b"))["bleu_difference"]
     assert values["low"] < 0 < values["high"]
+    assert values["p"] == 1
 
 
 def test_other_test_sets_are_refused():

@@ -1,11 +1,19 @@
 """What a name of a commit or an experiment stands for."""
 
+import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from pipeline.experiments.results import ResultsError
-from pipeline.experiments.revisions import resolve_revision
+from pipeline.experiments.revisions import read_revision, resolve_revision
+from pipeline.recipes import make_params
+from tests.pipeline.experiments.test_comparison import WORSE, make
+from transformer.evaluation.tables import write_translations
+from transformer.files import write_json
 
 
 def git(*arguments: str) -> str:
@@ -54,3 +62,46 @@ def test_of_experiments_with_one_name_that_of_the_last_commit_is_meant():
 def test_outside_git_nothing_has_a_name(tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "away"))
     assert resolve_revision("main")[0] == ""
+
+
+def evaluate(sets: dict[str, list[str]]) -> None:
+    """Leaves what the stage leaves: of the test set, and of each further set."""
+    results = make("made", WORSE)
+    values = dict(results.figures) | {"signatures": {"bleu": results.bleu_signature}}
+    folder = Path("reports/sets")
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, texts in [
+        (folder.parent / "translations.csv", WORSE),
+        *((folder / f"{name}.csv", texts) for name, texts in sets.items()),
+    ]:
+        write_translations(
+            path, sources=texts, references=texts, translations=texts, scores=[-1.0] * len(texts),
+            sentence_chrf=[50.0] * len(texts),
+        )  # fmt: skip
+    values["sets"] = {name: {"sha256": "ab" * 32, "bleu": 1.0} for name in sets}
+    write_json(folder.parent / "evaluate.json", values)
+
+
+def test_further_sets_are_those_of_the_revision():
+    subprocess.run([sys.executable, "-m", "dvc", "init", "--quiet"], check=True)
+    Path("params.yaml").write_text(make_params("phrasebook", []))
+    outs = {"outs": ["reports/translations.csv", "reports/sets", "reports/evaluate.json"]}
+    YAML().dump({"stages": {"evaluate": {"cmd": "true"} | outs}}, Path("dvc.yaml"))
+    evaluate({"typos": ["first"]})
+    # Which puts them into its cache, and their digests into dvc.lock.
+    subprocess.run([sys.executable, "-m", "dvc", "commit", "--force", "--quiet"], check=True)
+    git("add", ".")
+    first = commit("first")
+    shutil.rmtree("reports")
+    evaluate({"typos": ["second"], "mine": ["mine"]})
+
+    def read(name: str) -> dict[str, str]:
+        found = read_revision(name)
+        return {name: one.translations[0].text for name, one in found.sets.items()}
+
+    assert read(first) == {"typos": "first"}
+    assert read("workspace") == {"typos": "second", "mine": "mine"}
+    shutil.rmtree(".dvc/cache")
+    Path("reports/sets/mine.csv").unlink()
+    with pytest.raises(ResultsError, match=r"neither in DVC's cache nor in a remote"):
+        read("workspace")

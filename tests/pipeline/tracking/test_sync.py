@@ -9,12 +9,15 @@ import pytest
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
+from pipeline.experiments.mlflow_runs import read_run
 from pipeline.params import read_params
 from pipeline.tracking.digests import dvc_digest
+from pipeline.tracking.registry import translator_hash
 from pipeline.tracking.runs import begin_run
 from pipeline.tracking.training import track_training
 from transformer.files import sha256_file
 from transformer.model.checkpoint import model_hash
+from transformer.serving.card import load_card
 
 OUTS = {
     "train": ["models/checkpoint", "reports/train.json"],
@@ -67,7 +70,19 @@ def everything(project) -> list:
             len(run.inputs.dataset_inputs),
         )
         for run in project.runs() + project.runs(parents=False)
-    ] + [version.version for version in project.client().search_model_versions()]
+    ] + [
+        [version.version for version in project.client().search_model_versions()],
+        [one.to_dictionary() for one in models(project)],
+    ]
+
+
+def models(project) -> list:
+    """The models that MLflow has, by name."""
+    found = project.client().search_experiments()
+    experiments = [experiment.experiment_id for experiment in found]
+    return sorted(
+        project.client().search_logged_models(experiments), key=lambda one: (one.name, one.model_id)
+    )
 
 
 def test_what_the_stages_left_makes_a_whole_run(synced):
@@ -238,7 +253,7 @@ def test_further_sets_stand_in_the_run_of_the_test_set(synced):
     one = {"bleu": 31.256, "chrf": 50.0, "ter": 60.0, "quality": "comet", "comet": 0.8125}
     report.write_text(json.dumps(values | {"sets": {"typos": one | {"sha256": "c" * 64}}}))
     Path("reports/sets").mkdir()
-    Path("reports/sets/typos.csv").write_text("source\n")
+    shutil.copyfile("reports/translations.csv", "reports/sets/typos.csv")
     write_lock()
     assert sync()[0] == 0
     (run,) = synced.runs(parents=False)
@@ -249,6 +264,67 @@ def test_further_sets_stand_in_the_run_of_the_test_set(synced):
     datasets = {one.dataset.name: one.dataset.digest for one in run.inputs.dataset_inputs}
     assert datasets["toy typos"] == "c" * 32
     assert "evaluate/sets/typos.csv" in synced.artifacts(run.info.run_id, "evaluate/sets")
+    results = read_run(run.info.run_id)
+    assert results.sets["typos"].translations == results.translations
+    assert results.sets["typos"].figures == {name: one[name] for name in ("bleu", "chrf", "ter")}
+
+
+def test_each_precision_is_a_model_with_its_figures_by_test_set(synced):
+    for stage, typos in (("evaluate", {"bleu": 31.0, "chrf": 50.0, "ter": 60.0}),
+                         ("export", {"onnx_bleu": 31.256, "int8_bleu": 30.0})):  # fmt: skip
+        report = Path(f"reports/{stage}.json")
+        sets = {"sets": {"typos": typos | {"sha256": "c" * 64}}}
+        report.write_text(json.dumps(json.loads(report.read_text()) | {"int8_bleu": 40.0} | sets))
+    Path("reports/sets").mkdir()
+    Path("reports/sets/typos.csv").write_text("source\n")
+    write_lock()
+    assert sync()[0] == 0
+    (run,) = synced.runs(parents=False)
+    figures = {"float32_bleu": 40.51, "int8_bleu": 40.0}
+    figures |= {"typos.float32_bleu": 31.26, "typos.int8_bleu": 30.0}
+    assert figures.items() <= run.data.metrics.items()
+    digests = {"": dvc_digest(Path("data/raw/test.parquet")), "typos": "c" * 32}
+    found = {one.name: one for one in models(synced)}
+    precisions = load_card(Path("models/translator")).graphs
+    assert set(found) == {"translator"} | {f"translator-{one}" for one in precisions}
+    outputs = {output.model_id for output in run.outputs.model_outputs}
+    assert outputs == {one.model_id for one in found.values()}
+    for precision in ("float32", "int8"):
+        model = found[f"translator-{precision}"]
+        assert (model.status, model.source_run_id) == ("READY", run.info.run_id)
+        assert model.tags["precision"] == precision
+        assert model.tags["translator_hash"] == translator_hash()
+        assert model.params["train.learning_rate"] == "0.002"
+        assert model.params["export.attention"] == "fused"
+        metrics = {
+            (one.key, one.value, one.dataset_name, one.dataset_digest) for one in model.metrics
+        }
+        name = f"{precision}_bleu"
+        assert metrics == {
+            (name, figures[name], "toy test", digests[""]),
+            (f"typos.{name}", figures[f"typos.{name}"], "toy typos", digests["typos"]),
+        }
+        # Those are data that the run has read, with their origin.
+        inputs = {(one.dataset.name, one.dataset.digest) for one in run.inputs.dataset_inputs}
+        assert {one[2:] for one in metrics} <= inputs
+    before = everything(synced)
+    assert sync()[0] == 0
+    assert everything(synced) == before
+
+
+def test_a_set_that_changed_is_another_dataset_of_the_same_model(synced):
+    def put(bleu: float, sha256: str) -> None:
+        report = Path("reports/export.json")
+        sets = {"typos": {"onnx_bleu": bleu, "sha256": sha256}}
+        report.write_text(json.dumps(json.loads(report.read_text()) | {"sets": sets}))
+        write_lock()
+        assert sync()[0] == 0
+
+    put(31.0, "c" * 64)
+    put(31.0, "d" * 64)
+    (model,) = (one for one in models(synced) if one.name == "translator-float32")
+    found = {(one.value, one.dataset_digest[0]) for one in model.metrics if "typos" in one.key}
+    assert found == {(31.0, "c"), (31.0, "d")}
 
 
 def test_without_dvc_the_files_alone_count(synced):

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from transformer.export.graph import Graph, build_graphs, serialize
 from transformer.export.shortlist.choose import Shortlist
 from transformer.export.verification.gate import Verdict, find_problems
 from transformer.export.verification.parity import (
+    Parity,
     Reference,
     TestSet,
     Trial,
@@ -41,6 +43,7 @@ def export_translator(
     alignment: NDArray[Any] | None,
     provenance: Provenance,
     test: TestSet,
+    sets: Mapping[str, TestSet],
     search: SearchConfig,
     config: ExportConfig,
     shortlist: Shortlist | None = None,
@@ -66,6 +69,7 @@ def export_translator(
             by their spelling and places.
         provenance: what the card tells besides.
         test: what graphs and PyTorch all translate.
+        sets: further ones, by name, which they translate too, and which no tolerance holds for.
         search: the search's defaults, with which they do.
         config: form, precisions and tolerances.
         shortlist: as `config.shortlist` asks for, see `transformer.export.shortlist.choose`.
@@ -86,6 +90,7 @@ def export_translator(
         source_pad=special.source.pad_id,
         special=special.target,
     )
+    further = {name: replace(trial, test=one) for name, one in sets.items()}
     if shortlist is None:
         config = config.model_copy(update={"shortlist": None})
     shutil.rmtree(folder, ignore_errors=True)
@@ -105,10 +110,13 @@ def export_translator(
         for precision, graph in graphs:
             if not verdicts:  # now, while another process makes the next graph
                 tell(f"PyTorch translates {size}")
-                reference = translate_by_pytorch(trial)
+                reference = replace(
+                    translate_by_pytorch(trial),
+                    sets={name: translate_by_pytorch(one) for name, one in further.items()},
+                )
             tell(f"{precision}: onnxruntime translates them, and its answers are compared")
             path = temporary / FORMS[precision].file
-            verdicts.append(_try(graph, path, trial, reference, precision, config))
+            verdicts.append(_try(graph, path, trial, further, reference, precision, config))
             if not verdicts[0].passed:
                 break
         write_reports(reports, reference, verdicts, config)
@@ -130,6 +138,7 @@ def _try(
     graph: Graph,
     path: Path,
     trial: Trial,
+    further: Mapping[str, Trial],
     reference: Reference,
     precision: Precision,
     config: ExportConfig,
@@ -139,9 +148,14 @@ def _try(
     wanted: Provider = "auto" if FORMS[precision].prefers_cuda else "cpu"
     session, provider = open_session(path, wanted, None)
     shown, _ = open_session(serialize(graph.with_logits), provider, None)
-    parity = compare(trial, reference, precision, session, shown, config.near_tie_margin)
+
+    def compare_on(trial: Trial, reference: Reference) -> Parity:
+        return compare(trial, reference, precision, session, shown, config.near_tie_margin)
+
+    parity = compare_on(trial, reference)
     problems = find_problems(parity, reference, config)
-    verdict = Verdict(parity, path.stat().st_size, problems, provider)
+    sets = {name: compare_on(one, reference.sets[name]) for name, one in further.items()}
+    verdict = Verdict(parity, path.stat().st_size, problems, provider, sets)
     if not verdict.passed:
         path.unlink()
     return verdict

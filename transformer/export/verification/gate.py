@@ -1,7 +1,7 @@
 """Which graphs are good enough to ship."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from transformer.export.config import PREFERRED, ExportConfig, Precision
@@ -18,6 +18,8 @@ class Verdict:
     # What ran the graph: CUDA's kernels round float16 otherwise than the CPU's, which have none
     # of it and compute in float32.
     measured_on: Literal["cpu", "cuda"]
+    # The same of further sets, by name; no tolerance holds for them.
+    sets: Mapping[str, Parity] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:

@@ -1,8 +1,8 @@
 """The exported graphs held against PyTorch on the test set."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import onnxruntime
 import torch
@@ -38,6 +38,8 @@ class TestSet:
     batch_tokens: int
     # As in `Heldout`.
     sampled_from: int | None = None
+    # `fingerprint` of a further set; None for the test set.
+    sha256: str | None = None
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,11 @@ class Reference:
     texts: Sequence[str]
     bleu: float
     bleu_signature: str
-    # As in `Heldout`.
+    # As in `TestSet`.
     sampled_from: int | None = None
+    sha256: str | None = None
+    # Further sets, by name.
+    sets: Mapping[str, "Reference"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,8 @@ def translate_by_pytorch(trial: Trial) -> Reference:
     texts = [test.decode(hypothesis.ids) for hypothesis in hypotheses]
     metric = BLEU(tokenize=test.bleu_tokenizer)
     bleu = float(metric.corpus_score(texts, [test.references]).score)
-    return Reference(hypotheses, texts, bleu, str(metric.get_signature()), test.sampled_from)
+    signature = str(metric.get_signature())
+    return Reference(hypotheses, texts, bleu, signature, test.sampled_from, test.sha256)
 
 
 def compare(

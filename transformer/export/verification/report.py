@@ -1,7 +1,7 @@
 """What the stage tells of its graphs, in figures, words and a picture."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,10 @@ def write_reports(
 
 
 def list_metrics(reference: Reference, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """For export.json: float32's figures under plain names, those of others with a prefix."""
+    """For export.json: float32's figures under plain names, those of others with a prefix.
+
+    Those of further sets, where there are any, likewise under `sets`, by name.
+    """
     plain = verdicts[0].parity
     measured = measure(plain)
     metrics: dict[str, Any] = {
@@ -53,17 +56,24 @@ def list_metrics(reference: Reference, verdicts: Sequence[Verdict]) -> dict[str,
         told = {"passed": verdict.passed, "measured_on": verdict.measured_on}
         values = measure(verdict.parity) | told
         metrics |= {f"{verdict.parity.precision}_{name}": value for name, value in values.items()}
+    if reference.sets:
+        metrics["sets"] = {
+            name: list_metrics(one, [replace(v, parity=v.sets[name]) for v in verdicts])
+            | {"sha256": one.sha256}
+            for name, one in reference.sets.items()
+        }
     return metrics
 
 
 def headline_metrics(reference: Reference, verdicts: Sequence[Verdict]) -> dict[str, float]:
-    """The few figures that tell experiments apart: BLEU of each graph."""
-    bleu = {
-        name: value
-        for name, value in list_metrics(reference, verdicts).items()
+    """The few figures that tell experiments apart: BLEU of each graph on each set."""
+    metrics = list_metrics(reference, verdicts)
+    rounded = {
+        f"{prefix}{name}": round(value, 2)
+        for prefix, one in [("", metrics), *_prefix_sets(metrics)]
+        for name, value in one.items()
         if name.endswith("_bleu") and name != "pytorch_bleu"
     }
-    rounded = {name: round(value, 2) for name, value in bleu.items()}
     return mark_sample(rounded, reference.sampled_from)
 
 
@@ -94,6 +104,11 @@ def summarize(reference: Reference, verdicts: Sequence[Verdict]) -> str:
             f"{parity.num_sentences} translations equal PyTorch's{near_ties}; "
             f"{verdict.size_bytes / 1e6:.1f} MB; run on {verdict.measured_on.upper()}"
         )
+        lines += [
+            f"         {name}: BLEU {one.bleu:.2f}  {one.bleu_change.value:+.2f} in "
+            f"[{one.bleu_change.low:+.2f}, {one.bleu_change.high:+.2f}]"
+            for name, one in verdict.sets.items()
+        ]
         lines += [f"         left out: {problem}" for problem in verdict.problems]
     return "\n".join(lines)
 
@@ -101,6 +116,10 @@ def summarize(reference: Reference, verdicts: Sequence[Verdict]) -> str:
 def two_digits(value: float) -> float:
     """Rounded to two significant digits, so that reports don't hang on the last bit."""
     return float(f"{value:.1e}")
+
+
+def _prefix_sets(metrics: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    return [(f"{name}.", one) for name, one in metrics.get("sets", {}).items()]
 
 
 def _loss(change: float) -> float:
