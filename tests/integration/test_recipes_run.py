@@ -67,7 +67,12 @@ CHANGES = {
     "multi30k-de-en": [*SMALL_MODEL, *BRIEF, *HUB, "vocab.joint.size=300"],
     "multi30k-de-en-small": [*SMALL_MODEL, *BRIEF, *HUB, "vocab.joint.size=300"],
     "phrasebook": [*SMALL_MODEL, *BRIEF, "corpus.num_pairs=1200", "vocab.joint.size=600"],
-    "pre-norm-notebook": [*SMALL_MODEL, *BRIEF, *TABULAR],
+    "pre-norm-notebook": [
+        *SMALL_MODEL,
+        *BRIEF,
+        *TABULAR,
+        "evaluate.sets={typos: {kind: noise, noise: typo, seed: 1}}",
+    ],
     "small-corpus": [*SMALL_MODEL, *BRIEF, "corpus.path=.", *LANGUAGES],
     "toy-en-zh": [],
     "wmt14-de-en": [*SMALL_MODEL, *BRIEF, *WMT, f"vocab.joint={SMALL_BPE}"],
@@ -167,6 +172,9 @@ def test_a_recipe_runs_from_end_to_end(project, name):
     if name in EXPORTED:
         ((answer,),) = Translator("models/translator").translate([sentences(source)[0]])
         assert answer.score <= 0
+        typos = json.loads(Path("reports/export.json").read_text())["sets"]["typos"]
+        assert typos["sha256"] == values["sets"]["typos"]["sha256"]
+        assert typos["pytorch_bleu"] == pytest.approx(values["sets"]["typos"]["bleu"], abs=0.01)
 
 
 @pytest.mark.slow
