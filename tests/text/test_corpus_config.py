@@ -64,6 +64,16 @@ VALID["mixed"] = {key: value for key, value in COMMON.items() if key != "license
 }
 
 
+HUB_PART = PART | {
+    name: value for name, value in VALID["hub"].items() if name not in {*COMMON, "split"}
+}
+VALID["mixed of the Hub"] = VALID["mixed"] | {"parts": {"hub": HUB_PART}, "split": None}
+VALID["mixed of local files"] = VALID["mixed"] | {
+    "parts": {"hub": HUB_PART | {"dataset": None, "revision": None}},
+    "split": None,
+}
+
+
 def change(name: str, **changes: Any) -> dict[str, Any]:
     return PARTS | {name: PARTS[name] | changes}
 
@@ -77,7 +87,7 @@ def test_each_kind_is_read(kind: str) -> None:
     config, wrong = parse_section(CorpusConfig, "corpus", VALID[kind])
     assert wrong == []
     assert config is not None
-    assert config.kind == kind
+    assert config.kind == kind.partition(" ")[0]
 
 
 @pytest.mark.parametrize(
@@ -106,6 +116,11 @@ def test_each_kind_is_read(kind: str) -> None:
         ("mixed", {"parts": change("memory", path="/x")}, r"memory\.path = '/x': not below"),
         ("mixed", {"parts": change("opus", weight=0.0)}, r"corpus\.parts\.opus\.weight = 0\.0"),
         ("mixed", {"parts": change("opus", split=SPLIT)}, r"parts\.opus\.split = .*unknown key"),
+        (
+            "mixed",
+            {"parts": {"hub": HUB_PART | {"revision": None}}},
+            r"parts\.hub.*: revision = null: a part that comes from the Hub needs it",
+        ),
         ("phrasebook", {"source_language": "French"}, r"corpus\.source_language = 'French'"),
         ("phrasebook", {"num_pairs": "many"}, r"corpus\.num_pairs = 'many'"),
         ("phrasebook", {"split": SPLIT}, r"corpus\.split = .*unknown key"),

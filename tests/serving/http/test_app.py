@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import shutil
 import socket
 import threading
@@ -12,7 +13,7 @@ from contextlib import suppress
 import pytest
 import requests
 
-from transformer.serving.http.app import LOG
+from transformer.serving.http.app import LOG, OPERATIONS
 from transformer.serving.http.keys import make_key
 from transformer.serving.http.limits import Limits
 from transformer.serving.translator import Translator
@@ -21,7 +22,13 @@ FR_EN = {"source": "fr", "target": "en"}
 
 
 def post(served, path, body=None, **options):
-    return requests.post(served.url + path, json=body, timeout=20, **options)
+    """The answer, whose status the service's description has, but for a bug of its own."""
+    reply = requests.post(served.url + path, json=body, timeout=20, **options)
+    for one in OPERATIONS:
+        is_asked = re.fullmatch(re.sub(r"{\w+}", "[^/]+", one.path), path.partition("?")[0])
+        if is_asked and one.method == "POST":
+            assert reply.status_code in (200, *one.statuses, 500)
+    return reply
 
 
 def texts_of(reply):
@@ -199,6 +206,7 @@ def test_libretranslate_mirrors_what_it_was_given(serve):
     ]
     settings = requests.get(f"{served.url}/frontend/settings", timeout=9).json()
     assert (settings["charLimit"], settings["keyRequired"]) == (100_000, False)
+    assert settings["filesTranslation"]
 
 
 def test_a_file_is_translated_and_fetched_by_a_name_of_ours(serve):
@@ -549,6 +557,7 @@ def test_a_bug_is_told_without_its_traceback(serve, monkeypatch):
     monkeypatch.setattr(Translator, "run", broken)
     reply = post(served, "/translate", {"q": "un"} | FR_EN)
     assert (reply.status_code, "secret" in reply.text) == (500, False)
+    assert reply.json()["error"].startswith("something broke")
 
 
 @pytest.mark.parametrize("log_texts", [False, True])

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -193,6 +193,16 @@ def test_https_that_leads_to_http_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: Answer(TEXT.encode()))
     with pytest.raises(ValueError, match=r"leads to http://mirror.* can be changed on its way"):
+        read(corpus("README.md", url="https://example.org/x.tsv"))
+
+
+def test_a_download_that_ends_too_early_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Answer(io.BytesIO):
+        url = "https://example.org/x.tsv"
+        headers: ClassVar = {"Content-Length": str(len(TEXT) + 5)}
+
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: Answer(TEXT.encode()))
+    with pytest.raises(ValueError, match=rf"{len(TEXT)} of {len(TEXT) + 5} bytes arrived"):
         read(corpus("README.md", url="https://example.org/x.tsv"))
 
 
