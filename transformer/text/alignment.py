@@ -30,7 +30,7 @@ DISTANCE_COST = 4.0
 NUM_ROUNDS = 3
 # What a word without a link joins at least.
 MIN_LIKENESS = 1e-3
-_NEIGHBORS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+_DIAGONALS = ((-1, -1), (-1, 1), (1, -1), (1, 1))
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(
@@ -165,7 +165,7 @@ def _link(likeness: NDArray[np.float64]) -> list[tuple[int, int]]:
 
 def _link_left_over(likeness: NDArray[np.float64], links: set[tuple[int, int]]) -> None:
     # Words without a link join their best, if it is likely; what is then left on both sides joins
-    # where it stands beside a link (grow-diag, Koehn et al. 2003).
+    # where it stands at a corner of a link (after grow-diag, Koehn et al. 2003).
     sources, targets = ({link[side] for link in links} for side in (0, 1))
     num_sources, num_targets = likeness.shape
     for i in set(range(num_sources)) - sources:
@@ -178,7 +178,7 @@ def _link_left_over(likeness: NDArray[np.float64], links: set[tuple[int, int]]) 
     todo = sorted(links)
     while todo:
         i, j = todo.pop(0)
-        for step in _NEIGHBORS:
+        for step in _DIAGONALS:
             near = i + step[0], j + step[1]
             is_there = 0 <= near[0] < num_sources and 0 <= near[1] < num_targets
             if is_there and near[0] not in sources and near[1] not in targets:

@@ -150,10 +150,9 @@ def _keep(writer: Writer, how: str, raw: str) -> None:
 
 
 def _read_attributes(raw: str) -> dict[str, Span]:
-    """Where the value of each attribute stands in a tag, without its quotes."""
-    name = re.match(r"<[^\s/>]*", raw)
+    """Where the value of each attribute stands in a tag that opens, without its quotes."""
     found: dict[str, Span] = {}
-    for match in _ATTRIBUTE.finditer(raw, name.end() if name else 0):
+    for match in _ATTRIBUTE.finditer(raw):
         begin, end = match.span(2)
         is_quoted = begin >= 0 and raw[begin] in "\"'"
         found.setdefault(match[1].lower(), (begin + is_quoted, end - is_quoted))
