@@ -82,7 +82,9 @@ def test_without_ray_the_extra_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_workers_end_with_their_parent(tmp_path: Path, number: signal.Signals) -> None:
     code = (
-        "from functools import partial; from pathlib import Path; import sys\n"
+        "from functools import partial; from pathlib import Path; import signal, sys\n"
+        # What a shell starts in the background ignores it.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from transformer.compute.shards import map_shards\n"
         "from tests.compute.workers import dawdle\n"
         "if __name__ == '__main__':\n"
