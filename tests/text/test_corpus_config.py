@@ -67,6 +67,11 @@ VALID["mixed"] = {key: value for key, value in COMMON.items() if key != "license
 HUB_PART = PART | {
     name: value for name, value in VALID["hub"].items() if name not in {*COMMON, "split"}
 }
+WEB_PART = PART | {
+    name: value for name, value in VALID["tabular"].items() if name not in {*COMMON, "split"}
+}
+WEB_PART |= {"url": "https://example.org/x.tsv", "sha256": "0" * 64}
+VALID["mixed of the web"] = VALID["mixed"] | {"parts": {"web": WEB_PART}}
 VALID["mixed of the Hub"] = VALID["mixed"] | {"parts": {"hub": HUB_PART}, "split": None}
 VALID["mixed of local files"] = VALID["mixed"] | {
     "parts": {"hub": HUB_PART | {"dataset": None, "revision": None}},
@@ -120,6 +125,11 @@ def test_each_kind_is_read(kind: str) -> None:
             "mixed",
             {"parts": {"hub": HUB_PART | {"revision": None}}},
             r"parts\.hub.*: revision = null: a part that comes from the Hub needs it",
+        ),
+        (
+            "mixed",
+            {"parts": {"web": WEB_PART | {"sha256": None}}},
+            r"parts\.web.*: sha256 = null: a part that comes by url needs it",
         ),
         ("phrasebook", {"source_language": "French"}, r"corpus\.source_language = 'French'"),
         ("phrasebook", {"num_pairs": "many"}, r"corpus\.num_pairs = 'many'"),
