@@ -9,10 +9,14 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from transformer.files import sha256_file
+
 # Of the code that runs; a stage that runs in a copy under `.dvc/tmp/exps` has that copy's.
 ROOT = Path(__file__).parents[1]
 # Remembers which token ids were read through and found sound; ignored by git and DVC.
 CHECKED_IDS = Path(".state/checked-ids.json")
+# Where `synthesize` keeps what it has made until all is.
+SYNTHESIS = Path(".state/synthesize")
 
 
 def main_checkout() -> Path:
@@ -41,6 +45,11 @@ def code_files(stage: str) -> list[Path]:
     paths = [ROOT / path for path in code_dependencies(stage)]
     files = {file for path in paths for file in (path, *path.rglob("*.py"))}
     return sorted(file.relative_to(ROOT) for file in files if file.suffix == ".py")
+
+
+def hash_code(stage: str) -> dict[str, str]:
+    """The SHA-256 of each of `code_files`, by its path."""
+    return {file.as_posix(): sha256_file(ROOT / file) for file in code_files(stage)}
 
 
 def output_paths(stage: str) -> list[Path]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pipeline.paths import PRETRAINED
-from pipeline.repository import ROOT, code_files
+from pipeline.repository import hash_code
 from transformer.files import sha256_file
 from transformer.model.config import ModelConfig
 from transformer.pretraining.config import Pretraining
@@ -92,8 +92,7 @@ def _fingerprint(
         "machine": _machine(config.device),
     }
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    code = {file.as_posix(): sha256_file(ROOT / file) for file in code_files(stage)}
-    return Fingerprint(digest[:_HASH_CHARACTERS], code)
+    return Fingerprint(digest[:_HASH_CHARACTERS], hash_code(stage))
 
 
 def _machine(device_name: str) -> dict[str, Any]:

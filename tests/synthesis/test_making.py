@@ -9,8 +9,9 @@ import pytest
 from tests.text.test_cleaning import config as clean_config
 from transformer.serving import corpus
 from transformer.serving.translator import Translation, Translator
+from transformer.synthesis import making
 from transformer.synthesis.config import BackTranslation, Distillation, TranslationNoise
-from transformer.synthesis.making import synthesize
+from transformer.synthesis.making import make_shard, synthesize
 from transformer.synthesis.noise import BLANK, add_noise, draw_one
 from transformer.text.cleaning import clean_corpus
 from transformer.text.corpus import (
@@ -89,7 +90,8 @@ def write_raw(folder, train, origin=None, **changes):
 
 
 def make(here, config, translator):
-    made = synthesize(config, here / "raw", translator, here / "texts", here / "synthetic")
+    folders = here / "raw", translator, here / "texts", here / "synthetic", here / "states"
+    made = synthesize(config, *folders)
     assert read_synthetic(here / "synthetic") == made
     path = part_path(here / "synthetic", "train")
     return made, list(read_pairs(path)), list(read_side(path, "origin"))
@@ -157,6 +159,39 @@ def test_the_same_by_any_number_of_workers(here, make_translator, monkeypatch):
         found.append(make(here, config, back))
     assert found[0] == found[1]
     assert found[0][0].train_sha256 == found[1][0].train_sha256
+
+
+def test_what_was_killed_goes_on_where_it_was(here, make_translator, monkeypatch):
+    back = make_translator(source_language="en", target_language="fr")
+    config = back_translation(num_best=3, noise=TranslationNoise(drop=0.2, blank=0, max_shift=1))
+    whole = make(here, config, back)
+    assert not list((here / "states").iterdir())
+    asked = []
+
+    def dies_at(count):
+        def make_some(translator, config, shard):
+            if len(asked) == count:
+                raise KeyboardInterrupt
+            asked.append(shard.lines.start)
+            return make_shard(translator, config, shard)
+
+        monkeypatch.setattr(making, "make_shard", make_some)
+
+    for count in (2, 2):  # at once again, the second time
+        dies_at(count)
+        with pytest.raises(KeyboardInterrupt):
+            make(here, config, back)
+    # What was damaged is made again.
+    (kept,) = (here / "states").iterdir()
+    (kept / "1.json").write_text((kept / "1.json").read_text().replace("chien", "chat"))
+    dies_at(None)
+    assert make(here, config, back) == whole
+    assert asked == [1, 4, 4, 7]
+    assert not list((here / "states").iterdir())
+    # Another translator, text or setting begins anew.
+    asked.clear()
+    make(here, config.model_copy(update={"seed": 2}), back)
+    assert asked == [1, 4, 7]
 
 
 def clean(here, **changes):

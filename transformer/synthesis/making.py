@@ -1,18 +1,19 @@
 """Training pairs out of translations: what is translated, by shards, and the pairs it makes."""
 
+import shutil
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
-from transformer.compute.shards import map_shards
-from transformer.files import atomic_folder
-from transformer.serving.card import Card, load_card
+from transformer.files import atomic_folder, sha256_file
+from transformer.serving.card import CARD, Card, load_card
 from transformer.serving.corpus import LineShard, cut_lines, load_translator, read_shard
 from transformer.serving.translator import Translation, Translator, UntranslatableError
 from transformer.synthesis.config import BackTranslation, Distillation
+from transformer.synthesis.made import Made, choose_folder, map_kept_shards
 from transformer.synthesis.noise import add_noise, draw_one
 from transformer.text.corpus import (
     SCHEMA_WITH_ORIGIN,
@@ -35,22 +36,13 @@ from transformer.text.synthetic import SYNTHETIC, SyntheticText, hash_train, wri
 _TEXTS = ".texts"
 
 
-class Made(NamedTuple):
-    """The pairs of a shard, and what it has none for."""
-
-    pairs: list[Pair]
-    num_texts: int
-    num_untranslatable: int
-    # Translations that reached the length limit.
-    num_incomplete: int
-
-
 def synthesize(
     config: Distillation | BackTranslation,
     raw: Path,
     translator: Path,
     monolingual: Path,
     folder: Path,
+    states: Path,
 ) -> SyntheticText:
     """Writes training pairs with the column `origin` into `folder`, or nothing.
 
@@ -63,6 +55,7 @@ def synthesize(
         translator: an exported one, of the corpus's direction or, to translate back, the other.
         monolingual: the folder of texts without translations.
         folder: where it goes.
+        states: where what is made is kept until all is.
 
     Raises:
         ValueError: a file is missing or damaged, the translator has other languages, an origin of
@@ -81,12 +74,20 @@ def synthesize(
         texts = temporary / _TEXTS
         with texts.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{text}\n" for text in _read_texts(config, train, monolingual))
+        shards = cut_lines(texts)
+        facts = {
+            "config": config.model_dump(),
+            "translator": sha256_file(translator / CARD),
+            "texts": sha256_file(texts),
+            "lines": [shard.lines.stop for shard in shards],
+        }
+        kept = choose_folder(states, facts)
         num_texts = num_untranslatable = num_incomplete = num_pairs = 0
         with PairWriter(part_path(temporary, "train"), SCHEMA_WITH_ORIGIN) as writer:
             if config.original_weight:
                 for row in _read_originals(train, corpus):
                     writer.write(row)
-            for made in map_shards(partial(make_shard, translator, config), cut_lines(texts)):
+            for made in map_kept_shards(partial(make_shard, translator, config), shards, kept):
                 for source, target in made.pairs:
                     writer.write((source, target, SYNTHETIC))
                 num_texts += made.num_texts
@@ -114,6 +115,7 @@ def synthesize(
             train_sha256=hash_train(temporary),
         )
         write_synthetic(temporary, found)
+    shutil.rmtree(kept, ignore_errors=True)
     return found
 
 
