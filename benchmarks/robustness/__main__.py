@@ -12,6 +12,7 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -123,14 +124,19 @@ def main(
         todo = [one for one in todo if case is not None or one[:2] not in done]
         tell(f"{sum(many for *_, many in todo)} cases, {len(done)} done before")
         attempt = partial(_attempt, seed, small, Path(temporary))
-        with multiprocessing.get_context("fork").Pool(jobs) as pool:
-            for name, numbered in pool.imap_unordered(attempt, todo):
+        # Not multiprocessing's pool, whose processes may not have processes.
+        pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"))
+        try:
+            for ended in as_completed([pool.submit(attempt, one) for one in todo]):
+                name, numbered = ended.result()
                 fresh = [Case(name, number, seed, commit, result) for number, result in numbered]
                 found += fresh
                 _note_results(results, fresh)
                 for one in fresh:
                     if one.result.outcome not in GOOD or case is not None:
                         tell(_tell(one))
+        finally:
+            pool.shutdown(cancel_futures=True)
     page = make_page(found)
     typer.echo(page)
     if output is not None:
