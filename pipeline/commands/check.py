@@ -6,12 +6,13 @@ import typer
 
 
 def check() -> None:
-    """Validate params.yaml as a whole, with a teacher if there is one; count a corpus of files."""
+    """Validate params.yaml as a whole, with what it names; count what a corpus of files gives."""
     from pipeline.corpus_check import check_corpus, find_unknown_file, is_local
     from pipeline.params import load_section, load_sections
     from pipeline.paths import MONOLINGUAL, PARAMS, SETS, TEACHER
     from pipeline.schema import check_params
     from transformer.config import ConfigError
+    from transformer.evaluation.config import EvaluateConfig
     from transformer.synthesis.config import SynthesisConfig
     from transformer.text.corpus_config import CorpusConfig
     from transformer.text.vocab_config import VocabConfig
@@ -21,11 +22,17 @@ def check() -> None:
     corpus, vocab, train = load_sections(
         ("corpus", CorpusConfig), ("vocab", VocabConfig), ("train", TrainConfig)
     )
+    languages = corpus.source_language, corpus.target_language
     synthesis = load_section("synthesize", SynthesisConfig)
     if synthesis.kind != "none":
         from transformer.synthesis.making import check_translator
 
-        check_translator(synthesis, TEACHER, (corpus.source_language, corpus.target_language))
+        check_translator(synthesis, TEACHER, languages)
+    evaluate = load_section("evaluate", EvaluateConfig)
+    if evaluate.sets:
+        from transformer.evaluation.sets import check_sets
+
+        check_sets(evaluate, SETS, languages)
     if is_local(corpus):
         found = check_corpus(corpus, vocab, train)
         for fact in found.facts:

@@ -1,5 +1,6 @@
 """`serve`: exported translators over HTTP."""
 
+import signal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
@@ -96,10 +97,12 @@ def serve(
         with TemporaryDirectory() as folder:  # what is open needs no file any more
             return load_catalog([fetch_champion(Path(folder))], device, precision)
 
+    if hasattr(signal, "SIGHUP"):  # what asks for a reload ends nothing before there is a service
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     service = Service(load, lambda: Keys(keys), limits, num_workers)
-    typer.echo(f"http://{host}:{port} translates {', '.join(service.catalog.by_name)}", err=True)
     app = make_app(service, allow_origin or (), log_texts, ROUTES)
-    serve_app(app, host, port, limits)
+    told = f"http://{host}:{port} translates {', '.join(service.catalog.by_name)}"
+    serve_app(app, host, port, limits, lambda: typer.echo(told, err=True))
 
 
 def _add_key(keys: Path | None, name: str) -> None:

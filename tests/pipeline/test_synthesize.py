@@ -65,7 +65,7 @@ def test_without_a_teacher_it_says_what_to_do(here):
     assert not Path("data/synthetic").exists()
     result = CliRunner().invoke(app, ["check"])
     assert result.exit_code == 1
-    assert "data/teacher holds no translator" in str(result.exception)
+    assert "holds no translator; `python -m pipeline teacher FOLDER` puts" in str(result.exception)
 
 
 def test_check_looks_at_the_teacher(here, make_translator):

@@ -66,12 +66,10 @@ def _read(
     if isinstance(one, PartSet):
         pairs = _read_part(raw, one.part)
     elif isinstance(one, FilesSet):
-        files = {side: folder / getattr(one, side) for side in ("source", "target")}
-        pairs = _read_files(field, files)
+        pairs = _read_files(field, _find_files(field, folder, one))
     elif isinstance(one, SacrebleuSet):
         manifest = read_manifest(raw)
-        codes = (manifest.source_language, manifest.target_language)
-        languages = "-".join(code.replace("_", "-").split("-")[0] for code in codes)
+        languages = _join_languages(manifest.source_language, manifest.target_language)
         pairs = _fetch(field, one.name, languages)
     else:
         pairs = _make_noise(_read_part(raw, "test"), one)
@@ -93,13 +91,40 @@ def _read_part(raw: Path, part: str) -> list[Pair]:
     return list(read_pairs(part_path(raw, part)))
 
 
-def _read_files(field: str, files: Mapping[str, Path]) -> list[Pair]:
+def check_sets(config: EvaluateConfig, folder: Path, languages: tuple[str, str]) -> None:
+    """Refuses sets that can't be had, before anything is trained for them.
+
+    Args:
+        config: the section `evaluate`.
+        folder: where files of the user's lie.
+        languages: the corpus's source and target.
+
+    Raises:
+        ValueError: a file is missing, or sacreBLEU has no such set.
+    """
+    for name, one in config.sets.items():
+        if isinstance(one, FilesSet):
+            _find_files(f"evaluate.sets.{name}", folder, one)
+        elif isinstance(one, SacrebleuSet):
+            _check_name(f"evaluate.sets.{name}", one.name, _join_languages(*languages))
+
+
+def _join_languages(source: str, target: str) -> str:
+    return "-".join(code.replace("_", "-").split("-")[0] for code in (source, target))
+
+
+def _find_files(field: str, folder: Path, one: FilesSet) -> dict[str, Path]:
+    files = {side: folder / getattr(one, side) for side in ("source", "target")}
     for side, path in files.items():
         if not path.is_file():
             raise ValueError(
                 f"{field}.{side} = {path.name!r}: there is no such file in {path.parent}; put or "
                 "link it there"
             )
+    return files
+
+
+def _read_files(field: str, files: Mapping[str, Path]) -> list[Pair]:
     source, target = (list(read_lines(path)) for path in files.values())
     if len(source) != len(target):
         names = " and ".join(map(str, files.values()))
@@ -123,9 +148,8 @@ def _put_noise(kind: NoiseKind, text: str, seed: str) -> str:
     return add_noise(kind, plain, Random(seed))
 
 
-def _fetch(field: str, name: str, languages: str) -> list[Pair]:
+def _check_name(field: str, name: str, languages: str) -> None:
     from sacrebleu.dataset import DATASETS
-    from sacrebleu.utils import SACREBLEU_DIR
 
     if name not in DATASETS:
         alike = difflib.get_close_matches(name, DATASETS, n=3)
@@ -136,6 +160,13 @@ def _fetch(field: str, name: str, languages: str) -> list[Pair]:
         raise ValueError(
             f"{field}.name = {name!r}: sacreBLEU has it in {known}, but the corpus is {languages}"
         )
+
+
+def _fetch(field: str, name: str, languages: str) -> list[Pair]:
+    from sacrebleu.dataset import DATASETS
+    from sacrebleu.utils import SACREBLEU_DIR
+
+    _check_name(field, name, languages)
     try:
         source = Path(DATASETS[name].get_source_file(languages))
         target = Path(DATASETS[name].get_reference_files(languages)[0])

@@ -1,5 +1,7 @@
 """Texts and files of any format, translated with their structure."""
 
+import html
+import re
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
@@ -30,7 +32,13 @@ _BY_SUFFIX = {
 }
 # What a file's name can end in.
 SUFFIXES = (*_BY_SUFFIX, *STORES)
+_TAG = re.compile(r"<[^<>]*>")
 _ARCHIVES = (b"PK\x03\x04", b"\x1f\x8b", b"7z\xbc\xaf\x27\x1c", b"BZh", b"\xfd7zXZ\x00", b"Rar!")
+
+
+def strip_markup(text: str, text_format: str) -> str:
+    """What a text of HTML or XML says, roughly: without tags, with characters for entities."""
+    return html.unescape(_TAG.sub(" ", text)) if text_format in ("html", "xml") else text
 
 
 def translate_texts(

@@ -132,6 +132,10 @@ def check_translator(
     Raises:
         ValueError: there is none, or it is damaged, has other languages, or lacks the precision.
     """
+    if not (translator / CARD).is_file():
+        raise ValueError(
+            f"{translator} holds no translator; `python -m pipeline teacher FOLDER` puts one there"
+        )
     card = load_card(translator)
     found = card.source_language, card.target_language
     wanted = languages[::-1] if isinstance(config, BackTranslation) else languages

@@ -13,7 +13,7 @@ from contextlib import suppress
 import pytest
 import requests
 
-from transformer.serving.http.app import LOG, OPERATIONS
+from transformer.serving.http.app import _KEY, LOG, OPERATIONS
 from transformer.serving.http.keys import make_key
 from transformer.serving.http.limits import Limits
 from transformer.serving.translator import Translator
@@ -261,6 +261,17 @@ def test_deepl_has_errors_of_its_own_shape(serve):
     reply = post(served, "/v2/translate", {"text": ["un"], "target_lang": "XX"})
     assert reply.status_code == 400
     assert "XX is not supported" in reply.json()["message"]
+
+
+@pytest.mark.parametrize("form", ["html", "xml"])
+def test_tags_are_no_words(serve, form):
+    text = '<div class="hero"><span>un chat &#105;ci</span></div>'
+    body = {"text": text, "format": form, "target": "en"}
+    (answer,) = post(serve(), "/v1/translate", body).json()["translations"]
+    assert (answer["unknown_words"], answer["detection_confidence"]) == (
+        ["ici"],
+        pytest.approx(2 / 3),
+    )
 
 
 @pytest.mark.parametrize(
@@ -578,3 +589,17 @@ def test_texts_are_logged_only_if_asked_for(serve, log_texts):
     fields = next(r.fields for r in records if r.getMessage() == "request")
     assert (fields["route"], fields["status"]) == ("/translate", 200)
     assert ("chat" in str(fields)) == log_texts
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"q": "chat", "api_key": "geheim", "x": 1}',
+        '{"api_key":"geheim","q":"chat"}',
+        "q=chat&api_key=geheim&x=1",
+        'form-data; name="api_key"\r\n\r\ngeheim\r\n--b\r\nname="q"\r\n\r\nchat',
+    ],
+)
+def test_a_key_is_not_logged_with_its_text(body):
+    logged = _KEY.sub(r"\1***", body)
+    assert ("geheim" in logged, "chat" in logged, "***" in logged) == (False, True, True)

@@ -39,6 +39,14 @@ def test_no_key_and_a_wrong_one_are_told_apart(keys):
         known.identify(f"Basic {key}")
 
 
+def test_more_than_a_minutes_share_is_never_waited_for():
+    caller = Caller("anna", 40)
+    with pytest.raises(ServiceError, match="41 characters: this key may translate 40") as caught:
+        caller.charge(41)
+    assert (caught.value.status, caught.value.retry_after_seconds) == (413, None)
+    caller.charge(40)
+
+
 def test_a_limit_comes_back_within_a_minute():
     now = 0.0
     caller = Caller("anna", 60, lambda: now)

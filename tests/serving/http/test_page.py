@@ -199,6 +199,10 @@ def test_five_thousand_characters_and_one_more(open_page, make_translator):
     write(page, text + "😀")
     wait_until_shown(page, "")
     assert page.locator("#count").inner_text() == "1 over the limit"
+    for width in (320, 1280):  # the error is in sight, however long the text is
+        page.set_viewport_size({"width": width, "height": 720})
+        page.locator("#error", has_text="Too long: 1 characters over the limit.").wait_for()
+        assert page.locator("#error").bounding_box()["y"] < 720
 
 
 def test_arabic_runs_from_the_right_and_back(open_page, make_translator):

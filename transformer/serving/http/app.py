@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -36,6 +37,8 @@ OPERATIONS = (
     *deepl.OPERATIONS,
     *inference.OPERATIONS,
 )
+# The key that stands in a body: as JSON, as a form, as a form of several parts.
+_KEY = re.compile(r"""(api_key["']?\s*[:=]?\s*["']?)[^"'&,}\s]+""")
 # Under which the parts of one request find each other in its scope.
 _OPERATION = "translator.operation"
 # Nginx's, for a client that didn't wait for its answer. Nobody receives it.
@@ -271,7 +274,7 @@ class _Observer:
         fields: dict[str, Any] = {"method": method, "route": route, "status": status}
         fields["milliseconds"] = round(1000 * seconds, 1)
         if self._log_texts:
-            fields["body"] = received.decode("utf-8", "replace")
+            fields["body"] = _KEY.sub(r"\1***", received.decode("utf-8", "replace"))
         LOG.info("request", extra={"fields": fields})
 
 

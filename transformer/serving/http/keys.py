@@ -36,9 +36,16 @@ class Caller:
         """Counts characters; what was spent comes back evenly within a minute.
 
         Raises:
-            ServiceError: 429, more than the limit within a minute.
+            ServiceError: 429, more than the limit within a minute; 413, more than ever fits.
         """
         if self.limit is not None:
+            if num_characters > self.limit:
+                raise ServiceError(
+                    413,
+                    f"{num_characters} characters: this key may translate {self.limit} a minute; "
+                    "send less at once",
+                    "key limit",
+                )
             now, rate = self._now(), self.limit / _MINUTE
             self._spent = max(0.0, self._spent - (now - self._since) * rate)
             self._since = now

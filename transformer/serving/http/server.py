@@ -5,6 +5,7 @@ import contextlib
 import logging
 import socket
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import uvicorn
@@ -24,8 +25,17 @@ _LOOK_SECONDS = 0.1
 _MAX_HEAD_BYTES = 1 << 16
 
 
-def serve(app: Starlette, host: str, port: int, limits: Limits) -> None:
+def serve(
+    app: Starlette, host: str, port: int, limits: Limits, on_listening: Callable[[], object]
+) -> None:
     """Serves until INT or TERM; then what has begun is answered first.
+
+    Args:
+        app: of `make_app`.
+        host: an address of this machine.
+        port: there.
+        limits: of requests.
+        on_listening: called once clients can connect.
 
     Raises:
         ValueError: nothing can listen there.
@@ -45,6 +55,8 @@ def serve(app: Starlette, host: str, port: int, limits: Limits) -> None:
         raise ValueError(
             f"can't listen on {host}:{port}; end what does, or take another --port"
         ) from None
+    listener.listen()
+    on_listening()
     uvicorn.Server(config).run(sockets=[listener])
 
 

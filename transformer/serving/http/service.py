@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from transformer.search.options import SearchOptions
-from transformer.serving.documents import PLAIN, TEXT_FORMATS, translate_file, translate_texts
+from transformer.serving.documents import (
+    PLAIN,
+    TEXT_FORMATS,
+    strip_markup,
+    translate_file,
+    translate_texts,
+)
 from transformer.serving.http.batching import Batcher, Job
 from transformer.serving.http.cache import Cache
 from transformer.serving.http.catalog import AUTO, Catalog, Model
@@ -46,7 +52,9 @@ class Answer:
     # None: the client named the language.
     confidence: float | None
     # For each translation its links; None: nobody asked for them.
-    alignments: list[list[Link]] | None = None
+    alignments: list[list[Link]] | None
+    # The text without its markup.
+    spoken: str
 
 
 class Service:
@@ -167,7 +175,8 @@ class Service:
             raise invalid(f"alignment is there for format = {PLAIN!r}, not for {text_format!r}")
         self._check(texts)
         catalog = self.catalog
-        models = [self._choose(catalog, text, source, target) for text in texts]
+        spoken = [strip_markup(text, text_format) for text in texts]
+        models = [self._choose(catalog, text, source, target) for text in spoken]
         options = {
             model: self._options(model, num_best, beam_size, length_penalty, patience)
             for model, _ in models
@@ -194,9 +203,9 @@ class Service:
         except ValueError as error:  # a text can't be translated, or isn't of its format
             raise invalid(str(error)) from None
         return [
-            Answer(translations, model, confidence, links)
-            for translations, (model, confidence), links in zip(
-                translated, models, alignments, strict=True
+            Answer(translations, model, confidence, links, text)
+            for translations, (model, confidence), links, text in zip(
+                translated, models, alignments, spoken, strict=True
             )
         ]
 
@@ -389,7 +398,8 @@ class Service:
 
     def _too_late(self) -> ServiceError:
         seconds = self.limits.deadline_seconds
-        return ServiceError(503, f"not done within {seconds:g} seconds; try again", "late", 1)
+        message = f"not done within {seconds:g} seconds; try again, or send less at once"
+        return ServiceError(503, message, "late", 1)
 
     def _tell_models(self) -> None:
         self.metrics.model_info.clear()

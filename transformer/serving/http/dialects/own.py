@@ -111,8 +111,7 @@ async def translate(service: Service, request: Request) -> Response:
         length_penalty=body.length_penalty,
         patience=body.patience,
     )
-    translations = [_tell(text, answer) for text, answer in zip(texts, answers, strict=True)]
-    return JsonResponse({"translations": translations})
+    return JsonResponse({"translations": [_tell(answer) for answer in answers]})
 
 
 async def list_models(service: Service, request: Request) -> Response:
@@ -166,7 +165,7 @@ def _name(model: Model) -> dict[str, Any]:
     }
 
 
-def _tell(text: str, answer: Answer) -> dict[str, Any]:
+def _tell(answer: Answer) -> dict[str, Any]:
     candidates: list[dict[str, Any]] = [
         {"text": one.text, "score": one.score, "is_complete": one.is_complete}
         for one in answer.translations
@@ -176,7 +175,7 @@ def _tell(text: str, answer: Answer) -> dict[str, Any]:
     return {
         "candidates": candidates,
         "detection_confidence": answer.confidence,
-        "unknown_words": answer.model.translator.unknown_words(text),
+        "unknown_words": answer.model.translator.unknown_words(answer.spoken),
         "model": _name(answer.model),
     }
 

@@ -123,10 +123,12 @@ async function translate() {
   output.ariaBusy = "true";
   try {
     const text = source.value;
-    const isWanted = text.trim() && count() <= settings.charLimit;
-    const body = { ...request(text), alignment: text.length <= LONGEST_LINKED };
+    const [over, body] = [count() - settings.charLimit, request(text)];
+    body.alignment = text.length <= LONGEST_LINKED;
+    const isWanted = text.trim() && over <= 0;
     const reply = isWanted && (await askJson("v1/translate", body, mine.signal));
     if (mine === newest) show(text, reply ? reply.translations[0] : null);
+    if (over > 0) $("error").textContent = `Too long: ${format(over)} characters over the limit.`;
   } catch (error) {
     if (mine === newest) tellError(error.message, translate);
   }
