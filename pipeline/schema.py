@@ -8,7 +8,7 @@ from pipeline.params import read_params
 from transformer.config import ConfigError, parse_section
 from transformer.evaluation.config import EvaluateConfig
 from transformer.export.config import ExportConfig
-from transformer.machine import count_cores, memory_bytes
+from transformer.machine import check_threads, count_cores, memory_bytes
 from transformer.model.config import ModelConfig
 from transformer.pretraining.config import PretrainConfig
 from transformer.search.options import SearchConfig
@@ -102,6 +102,11 @@ def _check_together(sections: Mapping[str, Any]) -> list[str]:
             check_memory(model, source, target, _ANY_GPU if is_elsewhere else memory_bytes())
         except ValueError as error:
             problems.append(f"model: {error}")
+    if train and train.num_threads is not None:
+        try:
+            check_threads(train.num_threads)
+        except ValueError as error:
+            problems.append(f"train.{error}")
     # How many GPUs there are is told by `train`: to ask here would take PyTorch.
     if train and train.device != "cuda" and train.num_processes > count_cores():
         problems.append(

@@ -144,6 +144,7 @@ def test_sections_are_frozen(write):
 KILLING = [
     ("vocab.joint.size", 10**9, "less than or equal to 10000000"),
     ("train.num_threads", 10**9, "less than or equal to 1024"),
+    ("train.num_threads", 1024, r"train\.num_threads = 1024: this machine has \d+ cores; at most"),
     ("train.num_processes", 1000, r"this machine has \d+ cores; lower it to that"),
     ("model.d_model", 10**9, r"the model takes [\d,.]+ GB to train, and [\d,.]+ GB are here"),
     ("model.d_ff", 10**9, r"the model takes 1[\d,]+\.\d GB to train.* lower .* d_ff"),

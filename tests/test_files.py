@@ -17,6 +17,14 @@ from transformer.files import (
 )
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes in folders")
+def test_what_is_no_file_has_no_hash(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(ValueError, match=f"{path.name} is no file"):
+            sha256_file(path)
+
+
 def test_a_failed_write_leaves_the_old_file_and_no_debris(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")

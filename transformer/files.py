@@ -117,7 +117,14 @@ def read_sealed(path: Path, stage: str) -> dict[str, Any]:
 
 
 def sha256_file(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal."""
+    """The SHA-256 of a file's bytes, in hexadecimal.
+
+    Raises:
+        ValueError: it is a pipe, say, which would be read for ever.
+        OSError: it is not there, or can't be read.
+    """
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no file")
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

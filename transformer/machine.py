@@ -8,6 +8,9 @@ from pathlib import Path
 # What a container may have of the machine's memory, by version 2 and version 1 of control groups.
 _MEMORY_LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
 _CGROUPS = Path("/sys/fs/cgroup")
+# Far more than a core has use for, so that what a machine with more of them trained with the same
+# number of threads can be had again here.
+THREADS_PER_CORE = 32
 
 
 def count_cores() -> int:
@@ -26,3 +29,16 @@ def memory_bytes() -> int | None:
         with suppress(OSError, ValueError):  # "max" is no limit
             found.append(int((_CGROUPS / name).read_text()))
     return min(found, default=None)
+
+
+def check_threads(num_threads: int) -> None:
+    """Refuses threads that the system may fail to start, which ends the process without a word.
+
+    Raises:
+        ValueError: there are more of them than any core has use for.
+    """
+    most = THREADS_PER_CORE * count_cores()
+    if num_threads > most:
+        raise ValueError(
+            f"num_threads = {num_threads}: this machine has {count_cores()} cores; at most {most}"
+        )

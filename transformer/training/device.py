@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 
 from transformer.allocator import keep_freed_memory
-from transformer.machine import count_cores, memory_bytes
+from transformer.machine import check_threads, count_cores, memory_bytes
 
 # The most that glibc's allocator can be told to keep.
 _KEPT_BYTES = 2**31 - 1
@@ -70,11 +70,15 @@ def tune_process(
     - attention on a GPU as `avoid_cudnn_attention` has it;
     - with `is_deterministic`, a GPU's operations give the same bits for the same input, the slower
       way where there are two.
+
+    Raises:
+        ValueError: so many threads can't be had.
     """
     if num_threads is None and num_processes > 1:
         # What OMP_NUM_THREADS says counts for nothing: torchrun sets it to 1.
         num_threads = max(1, count_cores() // num_processes)
     if num_threads is not None:
+        check_threads(num_threads)
         torch.set_num_threads(num_threads)
     torch.set_flush_denormal(True)
     torch.set_float32_matmul_precision("high")
