@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from pipeline import repository
 from pipeline.recipes import make_params
-from pipeline.training import fingerprint
 from pipeline.training.fingerprint import Fingerprint, fingerprint_training, list_changed
 from transformer.config import parse_section
 from transformer.model.config import ModelConfig
@@ -76,9 +76,9 @@ def test_other_weights_to_begin_with_are_another_training(name_of, tmp_path, mon
 def test_other_code_is_the_same_training_and_is_listed(fingerprint_of, monkeypatch):
     before = fingerprint_of()
     assert "transformer/training/loss.py" in before.code
-    real = fingerprint.sha256_file
+    real = repository.sha256_file
     monkeypatch.setattr(
-        fingerprint, "sha256_file", lambda path: "other" if path.name == "loss.py" else real(path)
+        repository, "sha256_file", lambda path: "other" if path.name == "loss.py" else real(path)
     )
     after = fingerprint_of()
     assert after.name == before.name
