@@ -5,6 +5,7 @@ import torch
 
 from pipeline import repository
 from pipeline.recipes import make_params
+from pipeline.training import fingerprint
 from pipeline.training.fingerprint import Fingerprint, fingerprint_training, list_changed
 from transformer.config import parse_section
 from transformer.model.config import ModelConfig
