@@ -282,6 +282,18 @@ def test_torchs_weights_and_biases_depend_on_the_inputs_alone():
         assert bias.abs().max() <= weight.shape[1] ** -0.5
 
 
+@pytest.mark.parametrize(
+    ("scale", "tie", "expected"),
+    [(False, "none", 1.0), (True, "none", 0.125), (False, "output", 0.125), (True, "all", 0.125)],
+)
+def test_embeddings_begin_small_where_they_are_scaled_or_are_the_projection(scale, tie, expected):
+    torch.manual_seed(0)
+    changes = {"d_model": 64, "scale_embeddings": scale, "tie_embeddings": tie}
+    model = Transformer(ModelConfig(**CONFIG | changes), 200, 200)
+    for embedding in (model.source_embedding, model.target_embedding):
+        assert embedding.tokens.weight.std().item() == pytest.approx(expected, rel=0.05)
+
+
 @pytest.mark.parametrize("rate", [0.0, 0.5, None])
 def test_embeddings_have_a_dropout_of_their_own_or_that_of_the_sublayers(rate):
     model = make_model(dropout=0.25, embedding_dropout=rate, position_encoding="none").train()

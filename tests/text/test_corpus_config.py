@@ -98,6 +98,7 @@ def test_each_kind_is_read(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "change", "message"),
     [
+        ("text", {"name": ""}, r"corpus\.name = '': .* at least 1"),
         ("text", {"valid": None}, r"valid = null, but split = null too; name the part"),
         ("text", {"valid": None, "test": None}, r"valid and test = null, but split = null"),
         ("text", {"split": SPLIT}, r"neither valid nor test is missing.*set split: null"),

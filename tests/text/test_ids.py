@@ -14,7 +14,7 @@ from transformer.files import check_sha256, write_sealed
 from transformer.text import corpus, shards
 from transformer.text import ids as ids_module
 from transformer.text.corpus import Pair, part_path, write_pairs
-from transformer.text.ids import IdsMeta, hash_files, load_ids
+from transformer.text.ids import IdsMeta, SplitCounts, hash_files, load_ids
 from transformer.text.tokenizer import Tokenizer, TokenizerPair
 from transformer.text.tokenizing import write_corpus_ids
 from transformer.text.vocab_config import BpeSpec, WordSpec
@@ -22,6 +22,15 @@ from transformer.text.vocabulary import fit_tokenizer
 
 TRAIN = [("un chat", "a cat"), ("un chien noir", "a black dog"), ("oui", "yes of course sir")]
 VALID = [("un chat noir et blanc", "a black cat"), ("", "no")]
+
+
+def test_means_are_those_of_the_pairs_that_are_kept():
+    counts = SplitCounts(4, 1, 30, 18, 9, 7)
+    assert counts.as_metrics() | {"pairs": 4} == counts._asdict() | {
+        "mean_source_tokens": 7.5,
+        "mean_target_tokens": 4.5,
+    }
+    assert SplitCounts(0, 1, 0, 0, 0, 0).as_metrics()["mean_source_tokens"] == 0
 
 
 def write_ids(

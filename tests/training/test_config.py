@@ -25,6 +25,9 @@ OPTIMIZERS["muon"] = OPTIMIZERS["adamw"] | {"kind": "muon", "momentum": 0.95}
         ({"batch_tokens": None}, r"batch_tokens = null, batch_sentences = null: set one"),
         ({"schedule": {"kind": "cosine"}}, r"train.schedule.kind = 'cosine': allowed are 'noam'"),
         ({"learning_rate": "1e-5"}, r"train.learning_rate = '1e-5'"),
+        ({"learning_rate": 0.0}, r"train.learning_rate = 0.0: .* greater than 0"),
+        ({"ema_decay": 0.0}, r"train.ema_decay = 0.0: .* greater than 0"),
+        ({"ema_decay": 1.0}, r"train.ema_decay = 1.0: .* less than 1"),
         ({"precision": "float16"}, r"train.precision = 'float16'.*'bfloat16'"),
         ({"warmup": 3}, r"train.warmup = 3: unknown key"),
         *(

@@ -62,3 +62,18 @@ def test_a_trainer_begins_by_the_lexicon_of_its_text(train_config, model_config,
     by_lexicon = table("lexicon")
     assert torch.equal(by_lexicon, table("lexicon"))
     assert not torch.allclose(by_lexicon, table("random"), atol=1e-2)
+
+
+def test_a_word_of_both_sides_keeps_as_much_of_itself_as_it_is_a_target_word(model_maker):
+    model = model_maker(
+        source_vocab_size=10, target_vocab_size=10, d_model=512, tie_embeddings="all"
+    )
+    before = model.source_embedding.tokens.weight.clone()
+    counts = LEXICON.target_counts.copy()
+    counts[4] = 27  # and 9 as a source word
+    torch.manual_seed(1)
+    use_lexicon(model, LEXICON._replace(target_counts=counts))
+    table = model.source_embedding.tokens.weight
+    length = (0.75**2 + 0.25**2) ** 0.5
+    assert abs(cosine(table[4], before[4]) - 0.75 / length) < 0.05
+    assert abs(cosine(table[4], before[7]) - 0.25 * SHARE / length) < 0.1

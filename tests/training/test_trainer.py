@@ -162,6 +162,16 @@ def test_without_a_number_of_steps_validation_closes_each_epoch(
     assert result.summary["epochs"] == 2
 
 
+def test_a_row_has_the_mean_of_the_steps_since_the_last(train_config, model_config, copy_ids):
+    def rows(every):
+        config = train_config(max_steps=6, log_every_steps=every)
+        return Trainer(config, model_config, copy_ids).run().train_rows
+
+    norms = [row.gradient_norm for row in rows(1)]
+    means = [sum(norms[n : n + 2]) / 2 for n in (0, 2, 4)]
+    assert [row.gradient_norm for row in rows(2)] == pytest.approx(means)
+
+
 def test_logging_more_often_changes_nothing(train_config, model_config, copy_ids):
     models = [
         Trainer(train_config(log_every_steps=every), model_config, copy_ids).run().model

@@ -83,6 +83,8 @@ def test_many_clients_get_what_the_library_gives(serve, make_translator):
         assert list(pool.map(ask, texts * 2)) == expected * 2
     together = post(served, "/v1/translate", {"text": texts} | FR_EN).json()["translations"]
     assert [one["candidates"] for one in together] == expected
+    num_characters = served.metric("characters_total", model="fr-en")
+    assert num_characters == 3 * sum(map(len, texts))
 
 
 def test_all_that_the_library_says_is_told(serve):
