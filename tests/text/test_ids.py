@@ -65,6 +65,7 @@ def test_every_sentence_comes_back_with_its_end_mark(tmp_path: Path, pair: Token
             assert split.target(index).tolist() == [*pair.target.encode(target), 3]
     assert ids.valid.source_lengths[:].tolist() == [6, 1]
     assert ids.train.target_lengths[:].tolist() == [3, 4, 5]
+    assert (ids.train.target_lengths.sum(), ids.train.target_lengths.max()) == (12, 5)
     assert ids.train.source_lengths[:].dtype == np.int64
 
 

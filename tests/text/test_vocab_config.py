@@ -18,7 +18,10 @@ def problems(**values: Any) -> str:
     return "\n".join(parse_section(VocabConfig, "vocab", given)[1])
 
 
-@pytest.mark.parametrize("values", [{"joint": BPE}, {"source": WORD, "target": HUB}])
+@pytest.mark.parametrize(
+    "values",
+    [{"joint": BPE}, {"joint": BPE | {"size": 260}}, {"source": WORD, "target": HUB}],
+)
 def test_joint_alone_or_one_per_side(values: dict[str, Any]) -> None:
     assert problems(**values) == ""
 

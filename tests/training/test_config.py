@@ -10,6 +10,15 @@ OPTIMIZERS["muon"] = OPTIMIZERS["adamw"] | {"kind": "muon", "momentum": 0.95}
 
 
 @pytest.mark.parametrize(
+    "changes", [{"validate_every_steps": 1}, {"log_every_steps": 1}, {"num_threads": 1}]
+)
+def test_the_least_values_are_taken(train_config, changes):
+    section, problems = parse_section(TrainConfig, "train", train_config().model_dump() | changes)
+    assert section is not None
+    assert problems == []
+
+
+@pytest.mark.parametrize(
     ("changes", "message"),
     [
         (

@@ -221,6 +221,7 @@ def test_a_file_is_translated_and_fetched_by_a_name_of_ours(serve):
     fetched = requests.get(url, timeout=9)
     assert fetched.content == b"UN\n\n CHAT\n"
     assert "attachment" in fetched.headers["content-disposition"]
+    assert requests.get(f"{url[:-8]}none.txt", timeout=9).status_code == 404
     file = {"file": ("un.exe", b"MZ")}
     reply = requests.post(f"{served.url}/translate_file", data=FR_EN, files=file, timeout=9)
     assert (reply.status_code, "unknown kind of file" in reply.json()["error"]) == (400, True)

@@ -193,6 +193,20 @@ def test_pieces_are_bounded_too_but_one_request_may_have_more(engine, make_batch
     asyncio.run(ask())
 
 
+def test_a_queue_takes_as_many_pieces_as_it_may(engine, make_batcher, make_options):
+    batcher = make_batcher(max_pieces=10)
+
+    async def ask():
+        first = await held(batcher, engine, make_options())  # of one piece
+        batcher.submit(full := Job(engine, make_options(), [[1]] * 9))
+        with pytest.raises(ServiceError, match="Slowdown"):
+            batcher.submit(Job(engine, make_options(), [[2]]))
+        engine.gate.set()
+        await asyncio.gather(first.future, full.future)
+
+    asyncio.run(ask())
+
+
 def test_nothing_is_done_for_who_has_gone(engine, make_batcher, make_options):
     batcher = make_batcher()
 

@@ -106,6 +106,11 @@ def make_mo(po: str) -> bytes:
         ("c.tmx", TMX.replace("xml:lang", "lang"), TMX_PAIRS),
         ("a.xlf", XLIFF, XLIFF_PAIRS),
         ("b.xlf", XLIFF.replace(' target-language="de-DE"', ""), XLIFF_PAIRS),
+        (
+            "c.xlf",  # from German, to what it doesn't say
+            XLIFF.replace('"en" target-language="de-DE"', '"de"'),
+            [(english, german) for german, english in XLIFF_PAIRS],
+        ),
         ("c.xliff", XLIFF_2, XLIFF_PAIRS),
         ("a.po", PO, PO_PAIRS),
     ],
