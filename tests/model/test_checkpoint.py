@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from transformer.model.checkpoint import (
     save_checkpoint,
 )
 from transformer.model.transformer import Transformer
+from transformer.model.weights import save_tensors
 from transformer.text.special_tokens import SpecialIds
 
 
@@ -31,6 +33,12 @@ def model(info):
 def folder(tmp_path, model, info):
     save_checkpoint(tmp_path / "checkpoint", model, info)
     return tmp_path / "checkpoint"
+
+
+def test_weights_that_can_not_be_written_are_told_with_their_place(tmp_path):
+    path = tmp_path / "missing" / "model.safetensors"
+    with pytest.raises(OSError, match=re.escape(str(path))):
+        save_tensors(path, {"a": torch.zeros(1)})
 
 
 def test_a_loaded_model_is_the_saved_one(folder, model, info):
