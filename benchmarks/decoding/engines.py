@@ -47,14 +47,15 @@ class OnnxEngine(_Engine):
     Args:
         session: of the graph; runs of it may overlap.
         work: for the special tokens and the options of the search.
-        num_workers: equal shares of a batch that are translated side by side.
+        num_workers: equal shares of a batch that are translated side by side, the first one by the
+            caller's thread: to wake another takes as long as some of a small batch's steps.
     """
 
     def __init__(self, session: Any, work: Work, num_workers: int = 1) -> None:
         super().__init__(work)
         self.session = session
         self.num_workers = num_workers
-        self._pool = ThreadPoolExecutor(num_workers)
+        self._pool = ThreadPoolExecutor(max(1, num_workers - 1))
 
     def run(self, batch: Batch, beam_size: int) -> list[list[Any]]:
         """The graph's outputs (target, scores, lengths) for each share of the batch."""
@@ -65,7 +66,8 @@ class OnnxEngine(_Engine):
             Batch(batch.sources[start : start + size], batch.max_lengths[start : start + size])
             for start in range(0, len(batch.sources), size)
         ]
-        return list(self._pool.map(lambda share: self._run(share, beam_size), shares))
+        others = [self._pool.submit(self._run, share, beam_size) for share in shares[1:]]
+        return [self._run(shares[0], beam_size), *(other.result() for other in others)]
 
     def _run(self, batch: Batch, beam_size: int) -> list[Any]:
         # As `SearchOptions.graph_inputs` makes them; importing that would count as loading.
