@@ -499,6 +499,18 @@ def test_keys_open_the_door(serve, tmp_path):
     metrics = requests.get(f"{served.url}/metrics", timeout=9).text
     assert key not in metrics
     assert "127.0.0.1" not in metrics
+    edges = re.findall(r'request_seconds_bucket\{le="([\d.]+)",route="/translate"\}', metrics)
+    assert len(edges) > 5
+    assert [*map(float, edges)] == sorted({*map(float, edges)})
+    told = requests.get(f"{served.url}/openapi.json", timeout=9).json()["paths"]
+    for method, path, name in (
+        ("post", "/v1/translate", ""),
+        ("post", "/v2/models/{name}/infer", "fr-en"),
+        ("get", "/v2/usage", ""),
+    ):
+        reply = requests.request(method, served.url + path.format(name=name), json={}, timeout=9)
+        assert reply.status_code in (401, 403)
+        assert str(reply.status_code) in told[path][method]["responses"]
 
 
 def test_a_new_version_takes_over_and_nothing_is_lost(serve, make_translator):
