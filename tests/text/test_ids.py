@@ -24,7 +24,7 @@ TRAIN = [("un chat", "a cat"), ("un chien noir", "a black dog"), ("oui", "yes of
 VALID = [("un chat noir et blanc", "a black cat"), ("", "no")]
 
 
-def test_means_are_those_of_the_pairs_that_are_kept():
+def test_means_are_those_of_the_pairs_that_are_kept() -> None:
     counts = SplitCounts(4, 1, 30, 18, 9, 7)
     assert counts.as_metrics() | {"pairs": 4} == counts._asdict() | {
         "mean_source_tokens": 7.5,
