@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.onnx import ops
 
 from transformer.model.attention import MultiHeadAttention, TorchAttention
+from transformer.model.positions import Rotation
 
 
 @torch.no_grad()
@@ -36,6 +37,18 @@ class FusedAttention:
     def mask(self, is_real: Tensor, dtype: torch.dtype) -> Tensor:
         """As in `Attention`: int32 [B, S], 1 at real tokens."""
         return is_real.to(torch.int32)
+
+    def rotate(self, x: Tensor, rotation: Rotation) -> Tensor:
+        """As in `Attention`."""
+        places = rotation.places.expand(x.shape[0], x.shape[1])  # [B, L]
+        return ops.symbolic(  # type: ignore[no-any-return]
+            "com.microsoft::RotaryEmbedding",
+            [x, places, rotation.cos, rotation.sin],
+            {"interleaved": 1},
+            dtype=x.dtype,
+            shape=list(x.shape),
+            version=1,
+        )
 
     def attend(
         self,

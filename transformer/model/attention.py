@@ -25,6 +25,10 @@ class Attention(Protocol):
         """bool [B, S], True at real tokens -> the form that this backend's methods take."""
         ...
 
+    def rotate(self, x: Tensor, rotation: Rotation) -> Tensor:
+        """Turns queries or keys, or both side by side: [B, L, n * E] -> the same shape."""
+        ...
+
     def attend(
         self,
         query: Tensor,
@@ -100,7 +104,7 @@ class MultiHeadAttention(nn.Module):
         is_causal: bool = False,
     ) -> Tensor:
         """A sequence to itself, [B, L, D] -> [B, L, D]; the mask is the backend's."""
-        query, key, value = self._project(x, rotation)
+        query, key, value = self._project(x, attention, rotation)
         context = attention.attend(
             query, key, value, mask, is_causal=is_causal, dropout=self._dropout
         )
@@ -116,7 +120,7 @@ class MultiHeadAttention(nn.Module):
         rotation: Rotation | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """One new position of W beams, [B, W, D]; arguments and results as `Attention.step`."""
-        query, key, value = self._project(x, rotation)
+        query, key, value = self._project(x, attention, rotation)
         context, keys, values = attention.step(query, key, value, past_key, past_value, ancestry)
         return self.out_proj(context), keys, values
 
@@ -135,14 +139,16 @@ class MultiHeadAttention(nn.Module):
         context = attention.attend(query, key, value, mask, dropout=self._dropout)
         return self.out_proj(context)  # type: ignore[no-any-return]
 
-    def _project(self, x: Tensor, rotation: Rotation | None) -> tuple[Tensor, Tensor, Tensor]:
+    def _project(
+        self, x: Tensor, attention: Attention, rotation: Rotation | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of a sequence, [B, L, D] each."""
         projected = self.in_proj(x)
         if rotation is None:
             query, key, value = projected.chunk(3, dim=-1)
         else:
             both, value = projected.split([2 * self.d_model, self.d_model], dim=-1)
-            query, key = rotate(both, rotation).chunk(2, dim=-1)
+            query, key = attention.rotate(both, rotation).chunk(2, dim=-1)
         return query, key, value
 
     @property
@@ -163,6 +169,10 @@ class TorchAttention:
     def mask(self, is_real: Tensor, dtype: torch.dtype) -> Tensor:
         """As in `Attention`: bool [B, 1, 1, S]."""
         return is_real[:, None, None, :]
+
+    def rotate(self, x: Tensor, rotation: Rotation) -> Tensor:
+        """As in `Attention`."""
+        return rotate(x, rotation)
 
     def attend(
         self,

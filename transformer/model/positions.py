@@ -1,6 +1,6 @@
 """Where tokens stand: tables that are added to embeddings, and turns of queries and keys.
 
-Shapes: L length, D d_model, H heads, E = D / H head width.
+Shapes: L length, P positions, D d_model, H heads, E = D / H head width.
 """
 
 import math
@@ -11,10 +11,11 @@ from torch import Tensor, nn
 
 
 class Rotation(NamedTuple):
-    """The turns of L positions, or of one that several rows share, for pairs [..., E / 2, 2]."""
+    """The turns of all P positions, and where tokens stand: L of them, or one for several rows."""
 
-    cos: Tensor  # [L, 1, E / 2, 1]
-    sin: Tensor  # [L, 1, E / 2, 2]: -sin and sin
+    cos: Tensor  # [P, E / 2], for each pair of features
+    sin: Tensor  # likewise
+    places: Tensor  # int64 [L]
 
 
 class RotaryPositions(nn.Module):
@@ -30,10 +31,9 @@ class RotaryPositions(nn.Module):
     def __init__(self, max_positions: int, head_width: int) -> None:
         super().__init__()
         self.max_positions = max_positions
-        angles = _angles(max_positions, head_width)[:, None, :, None]
-        sin = torch.cat([-angles.sin(), angles.sin()], dim=-1)
+        angles = _angles(max_positions, head_width)
         self.register_buffer("cos", angles.cos().float(), persistent=False)
-        self.register_buffer("sin", sin.float(), persistent=False)
+        self.register_buffer("sin", angles.sin().float(), persistent=False)
 
     def forward(self, length: int) -> Rotation:
         """Of positions 0 to length - 1.
@@ -42,23 +42,24 @@ class RotaryPositions(nn.Module):
             ValueError: that is longer than `model.max_positions`.
         """
         check_length(length, self.max_positions)
-        return Rotation(self.cos[:length], self.sin[:length])
+        return Rotation(self.cos, self.sin, torch.arange(length, device=self.cos.device))
 
     def step(self, position: Tensor) -> Rotation:
         """Of one position, int64 [], counted from 0."""
-        place = position.reshape(1)
-        return Rotation(self.cos.index_select(0, place), self.sin.index_select(0, place))
+        return Rotation(self.cos, self.sin, position.reshape(1))
 
 
 def rotate(x: Tensor, rotation: Rotation) -> Tensor:
     """Turns the heads' features; x [B, L, n * E] for any n -> the same shape and type."""
-    cos, sin = rotation
-    pairs = x.reshape(*x.shape[:-1], -1, *sin.shape[-2:])  # [B, L, n, E / 2, 2]
+    *tables, places = rotation
+    cos, sin = (table.index_select(0, places).unsqueeze(1) for table in tables)  # [L, 1, E / 2]
+    pairs = x.reshape(*x.shape[:-1], -1, cos.shape[-1], 2)  # [B, L, n, E / 2, 2]
     if x.dtype == torch.float32 and not torch.compiler.is_compiling():
         # The same as a product of complex numbers: one pass over them, and one backward.
-        turned = torch.view_as_complex(pairs) * torch.complex(cos[..., 0], sin[..., 1])
+        turned = torch.view_as_complex(pairs) * torch.complex(cos, sin)
         return torch.view_as_real(turned).flatten(-3)
-    return (pairs * cos + pairs.flip(-1) * sin).flatten(-3).to(x.dtype)
+    turned = pairs * cos.unsqueeze(-1) + pairs.flip(-1) * torch.stack([-sin, sin], dim=-1)
+    return turned.flatten(-3).to(x.dtype)
 
 
 def sinusoidal_positions(length: int, d_model: int, in_halves: bool = False) -> Tensor:
