@@ -15,6 +15,7 @@ from transformer.serving.http.keys import Keys
 from transformer.serving.http.limits import Limits
 from transformer.serving.http.server import make_config
 from transformer.serving.http.service import Service
+from transformer.serving.translator import Translator
 
 
 class Served:
@@ -75,3 +76,22 @@ def serve(make_translator: Callable[..., Path]) -> Iterator[Callable[..., Served
             return stack.enter_context(running(service, **options))
 
         yield start
+
+
+@pytest.fixture
+def slow_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], tuple[Any, Any]]]:
+    """Closes a gate before each run of a graph."""
+    gate, entered = threading.Event(), threading.Event()
+    run = Translator.run
+
+    def waiting_run(self, rows, options):
+        entered.set()
+        gate.wait(20)
+        return run(self, rows, options)
+
+    def install():
+        monkeypatch.setattr(Translator, "run", waiting_run)
+        return gate, entered
+
+    yield install
+    gate.set()
