@@ -175,8 +175,9 @@ def test_interface_is_as_documented(fused_graph):
     assert [value.name for value in fused_graph.model.graph.input] == INPUTS
     assert [value.name for value in fused_graph.model.graph.output] == OUTPUTS
     names = [graph.name for graph in graphs_within(fused_graph.model.graph)]
-    beam, rounds = ["beam", "beam_round", "step"], ["greedy_rounds", "greedy_round", "greedy_step"]
-    assert names == ["translator", *beam, "greedy", *rounds, "single", "single_step"]
+    beam = ["beam", "beam_rounds", "beam_round", "beam_step", "single_beam", "single_beam_step"]
+    greedy = ["greedy", "greedy_rounds", "greedy_round", "greedy_step", "single", "single_step"]
+    assert names == ["translator", *beam, *greedy]
 
 
 @pytest.mark.slow
@@ -211,7 +212,7 @@ def test_a_step_reads_its_weights_from_the_graph_around_it(fused_graphs):
     for built in fused_graphs.values():
         graphs = graphs_within(built.model.graph)
         found = [(outer, inner) for outer, inner in pairwise(graphs) if "step" in inner.name]
-        assert len(found) == 3
+        assert len(found) == 4
         for outer, inner in found:
             assert not inner.initializer
             near = {name for node in outer.node for name in node.output}
@@ -222,7 +223,7 @@ def test_a_step_reads_its_weights_from_the_graph_around_it(fused_graphs):
 
 def test_what_no_step_changes_is_computed_before_them(fused_graph):
     graphs = {graph.name: graph for graph in graphs_within(fused_graph.model.graph)}
-    for name in ("step", "greedy_step", "single_step"):
+    for name in ("beam_step", "single_beam_step", "greedy_step", "single_step"):
         carried = {value.name for value in graphs[name].input}
         for node in graphs[name].node:
             assert not carried.isdisjoint(node.input)

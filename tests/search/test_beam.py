@@ -290,3 +290,35 @@ def test_patience_stops_the_search_after_so_many_ended_hypotheses(begin, step, p
         assert bool(state.is_row_done) == (num_ended >= patience * num_beams)
         assert torch.equal(state.finished_scores, endless.finished_scores)
     assert not endless.is_row_done
+
+
+@pytest.mark.parametrize("end", [0.3, 0.6])
+def test_patience_gives_up_what_a_fifth_of_its_score_would_not_let_win(begin, step, end):
+    constants, state = begin([60], 2, 1, 6, patience=100.0)
+    endless_constants, endless = begin([60], 2, 1, 6)
+    probabilities = torch.tensor([0.0, 0.0, 0.0, 0.02, 0.03, 0.95 - end])
+    probabilities[EOS] = end
+    logits = probabilities.log().expand(1, 2, 6)
+    num_steps = 0
+    while not endless.is_row_done:
+        endless = step(logits, endless, endless_constants)
+        if not state.is_row_done:
+            state = step(logits, state, constants)
+            num_steps += 1
+            least = float(state.live_scores[0, 0]) * 6 / (5 + num_steps) / 1.2
+            assert bool(state.is_row_done) == (least <= float(state.finished_scores[0, 0]))
+    assert num_steps < int(endless.num_steps)
+    assert torch.equal(state.finished_scores, endless.finished_scores)
+
+
+def test_a_sentence_alone_is_searched_for_as_among_others(begin, step, special):
+    generator = torch.Generator().manual_seed(0)
+    constants, state = begin([9], 3, 2, 7, patience=2.0)
+    alone = state
+    while not state.is_row_done:
+        logits = torch.randn(1, 3, 7, generator=generator)
+        state = step(logits, state, constants)
+        extended = beam.extend_ancestry(alone, constants)
+        alone = beam.step(logits, extended, constants, special, is_alone=True)
+        for found, expected in zip(alone, state, strict=True):
+            assert torch.equal(found, expected)

@@ -3,7 +3,7 @@
     begin -> If one beam: Loop over rounds (Loop over greedy steps, end of the round)
              else: Loop over rounds (Loop over steps, end of the round)
 
-A single sentence with one beam has a loop over greedy steps of its own, without rounds.
+A single sentence has loops over steps of its own, without rounds.
 
 A subgraph reads and makes values by the names of their signatures; a scope says what stands under
 each name where it is placed. Matrices stand once, in the outermost graph. What doesn't change from
@@ -39,6 +39,8 @@ class Subgraphs(NamedTuple):
     begin: onnx.GraphProto
     begin_beam: onnx.GraphProto
     step: onnx.GraphProto
+    single_beam_step: onnx.GraphProto  # for a single sentence
+    finish_beam: onnx.GraphProto  # likewise
     end_round: onnx.GraphProto
     begin_greedy: onnx.GraphProto
     greedy_step: onnx.GraphProto
@@ -72,6 +74,10 @@ class Block(list[ir.Node]):
         output = ir.Value(name=name)
         self.append(ir.node(op_type, inputs, attributes, outputs=[output], name=name))
         return output
+
+
+# Makes nodes among given ones, from a scope, and their tensors: the answers.
+Search = Callable[[Block, Scope, list[ir.Value]], list[ir.Value]]
 
 
 class _Assembly:
@@ -134,24 +140,35 @@ class _Assembly:
         """One beam: rounds of greedy steps, or one sentence's loop over them."""
         nodes, tensors = Block(), list[ir.Value]()
         scope = self._place(nodes, self._parts.begin_greedy, scope, "begin_greedy", tensors)
-        size = nodes.op("Size", [scope["max_length"]], "batch_size")
-        is_single = nodes.op("Equal", [size, self._constant("one", 1)], "is_single")
-        branches = {}
-        for branch, make in (("then_branch", self._single), ("else_branch", self._greedy_rounds)):
-            inner, own = Block(), list[ir.Value]()
-            found = make(inner, scope, own)
-            name = make.__name__.strip("_")
-            branches[branch] = ir.Graph([], found, nodes=inner, initializers=own, name=name)
-        answers = [ir.Value(name=f"greedy.{name}") for name in (*OUTPUTS, *self._scanned)]
-        nodes.append(ir.node("If", [is_single], branches, outputs=answers, name="greedy"))
+        answers = self._by_size(nodes, scope, "greedy", self._single, self._greedy_rounds)
         return ir.Graph([], answers, nodes=nodes, initializers=tensors, name="greedy")
+
+    def _by_size(
+        self, nodes: Block, scope: Scope, name: str, one: Search, many: Search
+    ) -> list[ir.Value]:
+        """The answers of one search for a single sentence, of another for several."""
+        size = nodes.op("Size", [scope["max_length"]], f"{name}.batch_size")
+        is_single = nodes.op("Equal", [size, self._constant("one", 1)], f"{name}.is_single")
+        branches = {}
+        for branch, search in (("then_branch", one), ("else_branch", many)):
+            inner, own = Block(), list[ir.Value]()
+            found = search(inner, scope, own)
+            title = search.__name__.strip("_")
+            branches[branch] = ir.Graph([], found, nodes=inner, initializers=own, name=title)
+        answers = [ir.Value(name=f"{name}.{output}") for output in (*OUTPUTS, *self._scanned)]
+        nodes.append(ir.node("If", [is_single], branches, outputs=answers, name=name))
+        return answers
+
+    def _has_room(self, nodes: Block, scope: Scope, name: str, tensors: list[ir.Value]) -> ir.Value:
+        """Whether a single sentence has a first step."""
+        scalar = constant(f"{name}.scalar", np.zeros(0, dtype=np.int64))
+        tensors.append(scalar)
+        is_open = nodes.op("Not", [scope["state.is_row_done"]], f"{name}.is_open")
+        return nodes.op("Reshape", [is_open, scalar], f"{name}.has_room")
 
     def _single(self, nodes: Block, scope: Scope, tensors: list[ir.Value]) -> list[ir.Value]:
         """One sentence, one beam: a loop over greedy steps."""
-        scalar = constant("single.scalar", np.zeros(0, dtype=np.int64))
-        tensors.append(scalar)
-        is_open = nodes.op("Not", [scope["state.is_row_done"]], "single.is_open")
-        has_room = nodes.op("Reshape", [is_open, scalar], "has_room")
+        has_room = self._has_room(nodes, scope, "single", tensors)
         scope = self._greedy_steps(
             nodes, scope, has_room, self._parts.single_step, "single", tensors
         )
@@ -202,24 +219,49 @@ class _Assembly:
         return self._answer([scope[name] for name in OUTPUTS], scope)
 
     def _beam(self, scope: Scope) -> ir.Graph:
-        """Any batch and any number of beams: rounds of steps."""
-        nodes, own, tensors = Block(), list[ir.Value](), list[ir.Value]()
-        scope = self._place(nodes, self._parts.begin_beam, scope, "begin_beam", own)
-        signatures = self._signatures
+        """Any number of beams: rounds of steps, or one sentence's loop over them."""
+        nodes, tensors = Block(), list[ir.Value]()
+        scope = self._place(nodes, self._parts.begin_beam, scope, "begin_beam", tensors)
+        answers = self._by_size(nodes, scope, "beam", self._single_beam, self._beam_rounds)
+        return ir.Graph([], answers, nodes=nodes, initializers=tensors, name="beam")
 
-        def body(nodes: Block, scope: Scope) -> Scope:
-            after = self._place(nodes, self._parts.step, scope, "step", tensors)
-            measure_invariants(nodes, scope, signatures.stepped, signatures.unstepped)
-            return self._widen_logits(nodes, after, "step")
+    def _single_beam(self, nodes: Block, scope: Scope, tensors: list[ir.Value]) -> list[ir.Value]:
+        """One sentence, several beams: a loop over steps."""
+        has_room = self._has_room(nodes, scope, "single_beam", tensors)
+        part = self._parts.single_beam_step
+        scope = self._beam_steps(nodes, scope, has_room, part, "single_beam", tensors)
+        scope = self._place(nodes, self._parts.finish_beam, scope, "single_beam_finish", tensors)
+        return self._answer([scope[name] for name in OUTPUTS], scope)
+
+    def _beam_rounds(self, nodes: Block, scope: Scope, tensors: list[ir.Value]) -> list[ir.Value]:
+        """Any batch, several beams: rounds of steps."""
+        inner: list[ir.Value] = []
 
         def build(nodes: Block, scope: Scope) -> Scope:
-            true, carried = self._constant("true", True), signatures.stepped
-            scope = self._loop(nodes, "step", true, carried, scope, body, scanned=self._scanned)
-            return self._end_round(nodes, scope, self._parts.end_round, "beam", tensors)
+            true = self._constant("true", True)
+            scope = self._beam_steps(nodes, scope, true, self._parts.step, "beam", inner)
+            return self._end_round(nodes, scope, self._parts.end_round, "beam", inner)
 
-        scope = self._rounds(nodes, "beam", scope, signatures.round, build, tensors)
-        outputs = self._answer([scope[f"answers.{name}"] for name in OUTPUTS], scope)
-        return ir.Graph([], outputs, nodes=nodes, initializers=own, name="beam")
+        scope = self._rounds(nodes, "beam", scope, self._signatures.round, build, inner)
+        return self._answer([scope[f"answers.{name}"] for name in OUTPUTS], scope)
+
+    def _beam_steps(
+        self,
+        nodes: Block,
+        scope: Scope,
+        condition: ir.Value,
+        part: onnx.GraphProto,
+        name: str,
+        tensors: list[ir.Value],
+    ) -> Scope:
+        carried, unstepped = self._signatures.stepped, self._signatures.unstepped
+
+        def body(nodes: Block, scope: Scope) -> Scope:
+            after = self._place(nodes, part, scope, name, tensors)
+            measure_invariants(nodes, scope, carried, unstepped)
+            return self._widen_logits(nodes, after, name)
+
+        return self._loop(nodes, f"{name}_step", condition, carried, scope, body, self._scanned)
 
     def _rounds(
         self,

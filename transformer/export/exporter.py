@@ -43,6 +43,10 @@ def _index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
     return opset18.ScatterND(x, opset18.Unsqueeze(index, [-1]), source)
 
 
+def _take(x: Any, index: Any) -> Any:
+    return opset18.Gather(opset18.Reshape(x, [-1]), index)
+
+
 # What PyTorch would decompose, by what it would become. The exporter's own `reshape` takes a size
 # of zero for that of the input.
 OPERATORS: dict[Callable[..., Any], Callable[..., Any]] = {
@@ -51,6 +55,7 @@ OPERATORS: dict[Callable[..., Any], Callable[..., Any]] = {
     torch.ops.aten.detach_.default: core.aten_detach,
     torch.ops.aten.index_copy.default: _index_copy,
     torch.ops.aten.reshape.default: core.aten_view,
+    torch.ops.aten.take.default: _take,
     torch.ops.aten.to.dtype: core.aten__to_copy,
 }
 

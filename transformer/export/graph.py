@@ -4,8 +4,8 @@
 
 PyTorch exports the modules of `transformer.export.subgraphs` one by one, `assemble` makes one graph
 of them. Everything that a caller may choose is an input: the size of the beam and the number of
-answers only size tensors. But one sentence with one beam takes a loop of its own, in the same file
-and with the same weights, in which nothing is left of the search but the choice of a token.
+answers only size tensors. But one beam takes loops of its own, and so does one sentence, in the
+same file and with the same weights, in which nothing is left of what they don't need.
 """
 
 import copy
@@ -24,6 +24,7 @@ from transformer.export.assemble import MADE, OUTPUTS, Subgraphs, assemble
 from transformer.export.attention import FusedAttention, PortableAttention, scale_queries
 from transformer.export.config import FORMS, Precision
 from transformer.export.exporter import export_module
+from transformer.export.packed_attention import pack_self_attention
 from transformer.export.quantization import Product, quantize, transpose_weights
 from transformer.export.shortlist.choose import Shortlist
 from transformer.export.shortlist.subgraph import LISTED, BatchShortlist
@@ -43,6 +44,7 @@ from transformer.export.subgraphs import (
     BeginGreedy,
     EndGreedyRound,
     EndRound,
+    FinishBeam,
     FinishGreedy,
     GreedyStep,
     Step,
@@ -138,11 +140,17 @@ def quantize_subgraphs(parts: Subgraphs, is_fused: bool) -> Subgraphs:
     """The subgraphs with integer weights, each in the form of product that is quickest there."""
     many: Product = "batched" if is_fused else "standard"
     one: Product = "single" if is_fused else "standard"
+    head_width = int(parts.signatures.form.sizes["head_width"])
+
+    def pack(step: onnx.GraphProto) -> onnx.GraphProto:
+        return pack_self_attention(step, head_width) if is_fused else step
+
     return parts._replace(
         begin=quantize(parts.begin, many),
         step=quantize(parts.step, many),
-        greedy_step=quantize(parts.greedy_step, many),
-        single_step=quantize(parts.single_step, one),
+        single_beam_step=quantize(parts.single_beam_step, many),
+        greedy_step=quantize(pack(parts.greedy_step), many),
+        single_step=quantize(pack(parts.single_step), one),
     )
 
 
@@ -188,12 +196,17 @@ def export_subgraphs(
         signatures,
         made(declare(Round, "", signatures.form)),
     )
-    step = export_subgraph(
-        Step(model, search, is_fused),
-        [(SearchConstants, "constants"), *listed, rows, (SearchState, "state"), cache],
-        signatures,
-        ["go_on", *names(signatures.stepped), "logits"],
+    constants, state = (SearchConstants, "constants"), (SearchState, "state")
+    step, single_beam_step = (
+        export_subgraph(
+            Step(model, search, is_fused, is_alone),
+            [constants, *listed, rows, state, cache],
+            signatures,
+            ["go_on", *names(signatures.stepped), "logits"],
+        )
+        for is_alone in (False, True)
     )
+    finish_beam = export_subgraph(FinishBeam(search), [constants, state], signatures, OUTPUTS)
     end_round = export_subgraph(
         EndRound(search),
         [Value("active", torch.int64, ("active",)), (Round, "")],
@@ -241,6 +254,8 @@ def export_subgraphs(
         begin=transpose_weights(begin),
         begin_beam=begin_beam,
         step=transpose_weights(step),
+        single_beam_step=transpose_weights(single_beam_step),
+        finish_beam=finish_beam,
         end_round=end_round,
         begin_greedy=begin_greedy,
         greedy_step=transpose_weights(greedy_step),

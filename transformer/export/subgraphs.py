@@ -14,7 +14,7 @@ from transformer.export.shortlist.choose import Shortlist
 from transformer.export.shortlist.subgraph import BatchShortlist, FusedShortlist, ListTokens
 from transformer.export.signatures import of_rows
 from transformer.model.transformer import SelfCache, Transformer
-from transformer.search import greedy, steps
+from transformer.search import beam, greedy, steps
 from transformer.search.beam import SearchConstants, SearchInputs, SearchState
 from transformer.search.greedy import GreedyAnswers, GreedyState
 from transformer.search.steps import GreedyRound, Round, SourceRows
@@ -33,9 +33,10 @@ class Begin(nn.Module):
     ) -> None:
         super().__init__()
         self.model, self.source_pad = model, source_pad
-        self.list_tokens = (
-            None if shortlist is None else ListTokens(model.output_projection, shortlist, special)
-        )
+        self.list_tokens = None
+        if shortlist is not None:
+            embedding, projection = model.target_embedding, model.output_projection
+            self.list_tokens = ListTokens(embedding, projection, shortlist, special)
 
     def forward(
         self, source: Tensor
@@ -70,11 +71,14 @@ class BeginBeam(nn.Module):
 
 
 class Step(nn.Module):
-    """One step of beam search."""
+    """One step of beam search; `is_alone` for a batch of one."""
 
-    def __init__(self, model: Transformer, special: SpecialIds, is_fused: bool) -> None:
+    def __init__(
+        self, model: Transformer, special: SpecialIds, is_fused: bool, is_alone: bool
+    ) -> None:
         super().__init__()
-        self.model, self.special, self.is_fused = model, special, is_fused
+        self.model, self.special = model, special
+        self.is_fused, self.is_alone = is_fused, is_alone
 
     def forward(
         self,
@@ -88,9 +92,10 @@ class Step(nn.Module):
         if shortlist is not None and self.is_fused:
             shortlist = FusedShortlist(*shortlist)
         state, cache, logits = steps.beam_step(
-            self.model, constants, source, state, cache, self.special, shortlist
+            self.model, constants, source, state, cache, self.special, shortlist, self.is_alone
         )
-        return ~steps.is_round_over(state), state, cache, logits
+        is_over = state.is_row_done[0] if self.is_alone else steps.is_round_over(state)
+        return ~is_over, state, cache, logits
 
 
 class EndRound(nn.Module):
@@ -105,6 +110,18 @@ class EndRound(nn.Module):
         after = steps.end_round(active, round, self.special)
         # The constants of the whole search pass round the loop, not through it.
         return (*after[:2], of_rows(after.constants), *after[3:])
+
+
+class FinishBeam(nn.Module):
+    """The answers of a beam search that had one sentence."""
+
+    def __init__(self, special: SpecialIds) -> None:
+        super().__init__()
+        self.special = special
+
+    def forward(self, constants: SearchConstants, state: SearchState) -> tuple[Tensor, ...]:
+        """As `beam.finish`."""
+        return tuple(beam.finish(state, constants, self.special))
 
 
 class BeginGreedy(nn.Module):

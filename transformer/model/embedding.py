@@ -7,6 +7,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
@@ -48,14 +49,12 @@ class Embedding(nn.Module):
             x = x + self.positions[:length]
         return self.dropout(x if self.dtype is None else x.to(self.dtype))  # type: ignore[no-any-return]
 
-    def step(self, ids: Tensor, position: Tensor) -> Tensor:
-        """ids int64 [B, W], all at one position, int64 [], counted from 0 -> [B, W, D]."""
-        x = self.tokens(ids) * self.scale
+    def step(self, ids: Tensor, position: Tensor, table: Tensor | None = None) -> Tensor:
+        """ids int64 [B, W], all at one position, int64 [], counted from 0 -> [B, W, D].
+
+        With a table [n, D], the ids are rows of it, which are scaled already.
+        """
+        x = self.tokens(ids) * self.scale if table is None else F.embedding(ids, table)
         if self.positions is not None:
             x = x + self.positions.index_select(0, position.reshape(1))
         return self.dropout(x)  # type: ignore[no-any-return]
-
-
-def look_up(table: Tensor, places: Tensor) -> Tensor:
-    """`table[places]` for a table [n], as one Gather; indexing is exported as more."""
-    return nn.functional.embedding(places, table.unsqueeze(1)).squeeze(-1)

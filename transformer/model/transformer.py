@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from transformer.model.attention import Attention, TorchAttention
 from transformer.model.config import ModelConfig
-from transformer.model.embedding import Embedding, look_up
+from transformer.model.embedding import Embedding
 from transformer.model.layers import DecoderLayer, EncoderLayer, LayerCross, LayerPast, make_norm
 from transformer.model.positions import RotaryPositions, Rotation
 
@@ -44,8 +44,8 @@ class VocabularyShortlist(Protocol):
     """The target tokens among which the next one is looked for, n of them."""
 
     @property
-    def ids(self) -> Tensor:
-        """int64 [n], what each place in the list stands for."""
+    def embedding(self) -> Tensor:
+        """Their embeddings, scaled, [n, D]."""
         ...
 
     def logits(self, hidden: Tensor) -> Tensor:
@@ -164,9 +164,8 @@ class Transformer(nn.Module):
         Returns:
             Logits of the next token, [B, W, V] or [B, W, n], and the cache with this step added.
         """
-        if shortlist is not None:
-            tokens = look_up(shortlist.ids, tokens)
-        x = self.target_embedding.step(tokens, position)
+        table = None if shortlist is None else shortlist.embedding
+        x = self.target_embedding.step(tokens, position, table)
         rotation = None if self.rotary is None else self.rotary.step(position)
         keys, values = [], []
         for index, layer in enumerate(self._decoder_layers()):

@@ -28,9 +28,10 @@ How it searches:
   win: more tokens only lower a sum of log-probabilities, and for a penalty of 0 or more the divisor
   is largest at the maximum length, so best live sum / divisor at the maximum length bounds every
   score to come. One beam is greedy search, `transformer.search.greedy`.
-- A patience ends it sooner, when patience * W hypotheses have ended (Kasai et al. 2022,
-  arXiv:2204.05424). With 1 that is what most toolkits do; what it costs or gives depends on the
-  model, see docs/results/patience.md.
+- That bound is loose: it supposes that all further tokens are certain. A patience ends a search
+  sooner: when patience * W hypotheses have ended (Kasai et al. 2022, arXiv:2204.05424), or when no
+  live hypothesis could win even if its score, at its present length, became `LARGEST_GAIN` better.
+  What that costs and gives is measured in docs/results/patience.md.
 - A hypothesis cut at the maximum length carries no end token; it is returned only after all
   finished ones. The padding and start tokens are never generated; the unknown token is.
 - Of equal scores the finished one that came first wins, then the lower beam, then the token that
@@ -42,9 +43,12 @@ from typing import Annotated, NamedTuple
 import torch
 from torch import Tensor
 
-from transformer.model.embedding import look_up
 from transformer.search.options import SearchOptions
 from transformer.text.special_tokens import SpecialIds
+
+# By which share of its present score a live hypothesis may still gain as it grows, where there is a
+# patience. Scores are negative: a fifth better is that score divided by 1.2.
+LARGEST_GAIN = 0.2
 
 # Padding, start and end token: never among the continuations of a hypothesis.
 NUM_BANNED = 3
@@ -70,6 +74,8 @@ class SearchConstants(NamedTuple):
     length_penalty: Annotated[Tensor, "float32"]
     final_weights: Annotated[Tensor, "float32 batch"]  # `length_weight` at the maximum length
     max_ended: Annotated[Tensor, "float32"]  # ended hypotheses after which a sentence is done
+    # Least share of its present score that a live hypothesis may come to; 0 without a patience.
+    least_share: Annotated[Tensor, "float32"]
     banned: Annotated[Tensor, "float32 vocabulary"]  # -inf at tokens that continue nothing, else 0
     beams: Annotated[Tensor, "int64 1 beams"]  # 0 1 2 ...
     beam_offsets: Annotated[Tensor, "int64 batch 1"]  # of a row's first beam in [b * W]
@@ -139,6 +145,7 @@ def init_state(
         length_penalty=inputs.length_penalty,
         final_weights=length_weight(max_lengths, inputs.length_penalty),
         max_ended=inputs.patience * beams.shape[1],
+        least_share=torch.where(inputs.patience.isinf(), 0.0, 1 / (1 + LARGEST_GAIN)),
         banned=banned,
         beams=beams,
         beam_offsets=beam_offsets,
@@ -169,7 +176,11 @@ def extend_ancestry(state: SearchState, constants: SearchConstants) -> SearchSta
 
 
 def step(
-    logits: Tensor, state: SearchState, constants: SearchConstants, special: SpecialIds
+    logits: Tensor,
+    state: SearchState,
+    constants: SearchConstants,
+    special: SpecialIds,
+    is_alone: bool = False,
 ) -> SearchState:
     """Lengthens every live hypothesis by one token, and ends those that may end.
 
@@ -178,48 +189,55 @@ def step(
         state: as it was for these logits, its ancestry extended by their position; not changed.
         constants: of this search.
         special: of the target vocabulary.
+        is_alone: it is one sentence, and isn't done yet.
     """
     num_beams, num_best = constants.beams.shape[1], state.finished_scores.shape[1]
     # As many as may be needed where every banned token is among them.
     num_choices = torch.sym_min(num_beams + NUM_BANNED, constants.banned.shape[0])  # type: ignore[no-untyped-call]
     length = state.num_steps + 1
-    is_done = state.is_row_done.unsqueeze(1)  # [b, 1]
 
     log_p = torch.log_softmax(logits.float(), dim=-1)  # [b, W, V]
     end_scores = state.live_scores + log_p[:, :, special.eos_id]  # [b, W]
     choice_log_p, choices = log_p.topk(num_choices)  # [b, W, C]
-    choice_log_p = choice_log_p + look_up(constants.banned, choices)
+    choice_log_p = choice_log_p + constants.banned.take(choices)
     candidates = (state.live_scores.unsqueeze(2) + choice_log_p).flatten(1)  # [b, W * C]
     live_scores, best = _best(candidates, num_beams)  # [b, W]
     tokens = choices.flatten(1).gather(1, best)
-    parents = look_up(constants.beams.reshape(-1, 1).expand(-1, num_choices).flatten(), best)
+    parents = constants.beams.reshape(-1, 1).expand(-1, num_choices).take(best)
 
-    may_end = (end_scores >= live_scores[:, -1:]) & ~is_done  # [b, W]
-    weighted = end_scores * length_weight(length, constants.length_penalty)
+    may_end = end_scores >= live_scores[:, -1:]  # [b, W]
+    if not is_alone:
+        is_done = state.is_row_done.unsqueeze(1)  # [b, 1]
+        may_end = may_end & ~is_done
+    weight = length_weight(length, constants.length_penalty)
+    weighted = end_scores * weight
     ended_scores = torch.where(may_end, weighted, -torch.inf)  # [b, W]
     pool = torch.cat([state.finished_scores, ended_scores], dim=1)  # [b, N + W]
     finished_scores, kept = _best(pool, num_best)  # [b, N]
 
-    # A sentence that was done before this step keeps its hypotheses as they were.
-    live_scores = torch.where(is_done, state.live_scores, live_scores)
-    tokens = torch.where(is_done, special.pad_id, tokens)
-    parents = torch.where(is_done, constants.beams, parents)
+    if not is_alone:
+        # A sentence that was done before this step keeps its hypotheses as they were.
+        live_scores = torch.where(is_done, state.live_scores, live_scores)
+        tokens = torch.where(is_done, special.pad_id, tokens)
+        parents = torch.where(is_done, constants.beams, parents)
     ends = torch.where(kept < num_best, special.pad_id, special.eos_id)
-    rows = torch.cat([kept, parents + num_best], dim=1) + constants.pool_offsets  # [b, N + W]
+    rows, hypotheses = torch.cat([kept, parents + num_best], dim=1), parents  # [b, N + W], [b, W]
+    if not is_alone:
+        rows, hypotheses = rows + constants.pool_offsets, hypotheses + constants.beam_offsets
     last = torch.cat([ends, tokens], dim=1).reshape(-1, 1)
     sequences = torch.cat([state.sequences.index_select(0, rows.reshape(-1)), last], dim=1)
 
-    hypotheses = (parents + constants.beam_offsets).reshape(-1)
     num_ended = state.num_ended + (ended_scores > -torch.inf).float().sum(1)
-    bounds = live_scores[:, 0] * constants.final_weights
+    bounds = bound(live_scores, weight, constants)
     # A rule that ends a sentence before its length does must leave its N slots full: `finish` gives
     # free ones to hypotheses that were cut.
     is_row_done = (
-        state.is_row_done
-        | (length >= constants.max_lengths)
+        (length >= constants.max_lengths)
         | (num_ended >= constants.max_ended)
         | (bounds <= finished_scores[:, -1])
     )
+    if not is_alone:
+        is_row_done = is_row_done | state.is_row_done
     return SearchState(
         num_steps=length,
         tokens=tokens,
@@ -228,8 +246,20 @@ def step(
         num_ended=num_ended,
         is_row_done=is_row_done,
         sequences=sequences,
-        ancestry=state.ancestry.index_select(0, hypotheses),
+        ancestry=state.ancestry.index_select(0, hypotheses.reshape(-1)),
     )
+
+
+def bound(live_scores: Tensor, weight: Tensor, constants: SearchConstants) -> Tensor:
+    """The best that a live hypothesis of each row is taken to come to, float32 [b].
+
+    Args:
+        live_scores: [b, W], best first.
+        weight: `length_weight` at their length.
+        constants: of the search.
+    """
+    least = torch.maximum(constants.final_weights, weight * constants.least_share)
+    return live_scores[:, 0] * least
 
 
 def finish(state: SearchState, constants: SearchConstants, special: SpecialIds) -> SearchResult:

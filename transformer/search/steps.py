@@ -101,6 +101,7 @@ def beam_step(
     cache: SelfCache,
     special: SpecialIds,
     shortlist: VocabularyShortlist | None = None,
+    is_alone: bool = False,
 ) -> tuple[SearchState, SelfCache, Tensor]:
     """The decoder runs, the search chooses.
 
@@ -112,6 +113,7 @@ def beam_step(
         cache: likewise.
         special: of the target vocabulary or, with a short-list, their places in it.
         shortlist: among which the search chooses; None for the whole vocabulary.
+        is_alone: it is one sentence, which has all of its short-list to itself and ends the search.
 
     Returns:
         State and cache after it, and the logits, [b, W, V].
@@ -121,9 +123,9 @@ def beam_step(
     logits, cache = model.step(
         state.tokens, state.num_steps, source.cross, cache, ancestry, shortlist
     )
-    if source.token_mask is not None:
+    if source.token_mask is not None and not is_alone:
         logits = logits + source.token_mask.unsqueeze(1)
-    return beam.step(logits, state, constants, special), cache, logits
+    return beam.step(logits, state, constants, special, is_alone), cache, logits
 
 
 def end_round(active: Tensor, last: Round, special: SpecialIds) -> Round:
@@ -146,10 +148,7 @@ def greedy_step(
     shortlist: VocabularyShortlist | None = None,
     is_alone: bool = False,
 ) -> tuple[GreedyState, SelfCache, Tensor]:
-    """One step with one beam, as `beam_step`; `max_lengths` as in `GreedyRound`.
-
-    A sentence alone has all of its short-list to itself, and ends the search: `is_alone`.
-    """
+    """One step with one beam, as `beam_step`; `max_lengths` as in `GreedyRound`."""
     logits, cache = model.step(state.tokens, state.num_steps, source.cross, cache, None, shortlist)
     if source.token_mask is not None and not is_alone:
         logits = logits + source.token_mask.unsqueeze(1)

@@ -1,8 +1,8 @@
 """Short-lists within the exported graph.
 
 With one, the search runs on places in the list of a batch in place of the vocabulary: the special
-tokens come first in it, and the answers are looked up in it at the end. The output projection's
-weights are int8 and gathered once for a batch.
+tokens come first in it, and the answers are looked up in it at the end. Embeddings and the output
+projection's weights, which are int8, are gathered once for a batch.
 
 Shapes: B batch, S source length, W beams, D d_model, V target vocabulary, n tokens in the list.
 """
@@ -16,6 +16,7 @@ from torch.onnx import ops
 
 from transformer.export.quantization import to_int8
 from transformer.export.shortlist.choose import Shortlist
+from transformer.model.embedding import Embedding
 from transformer.text.special_tokens import SpecialIds
 
 # Where the special tokens stand in every list.
@@ -23,9 +24,10 @@ LISTED = SpecialIds(pad_id=0, unk_id=1, bos_id=2, eos_id=3)
 
 
 class BatchShortlist(NamedTuple):
-    """The list of a batch, with its part of the output projection: a `VocabularyShortlist`."""
+    """The list of a batch, with its part of the model's tables: a `VocabularyShortlist`."""
 
     ids: Annotated[Tensor, "int64 vocabulary"]  # what each place stands for
+    embedding: Annotated[Tensor, "weights vocabulary d_model"]  # scaled
     weight: Annotated[Tensor, "int8 d_model vocabulary"]
     scale: Annotated[Tensor, "float32 vocabulary"]  # of each column
     bias: Annotated[Tensor, "float32 vocabulary"]
@@ -52,8 +54,15 @@ class FusedShortlist(BatchShortlist):
 class ListTokens(nn.Module):
     """Makes the list of a batch."""
 
-    def __init__(self, projection: nn.Linear, shortlist: Shortlist, special: SpecialIds) -> None:
+    def __init__(
+        self,
+        embedding: Embedding,
+        projection: nn.Linear,
+        shortlist: Shortlist,
+        special: SpecialIds,
+    ) -> None:
         super().__init__()
+        self.embedding = embedding
         integers, scale = to_int8(projection.weight.detach().numpy())
         bias = projection.bias
         frequent, rest = torch.zeros(len(scale)), torch.ones(len(scale))
@@ -81,6 +90,7 @@ class ListTokens(nn.Module):
         mask = torch.where(is_open > 0, 0.0, -torch.inf).transpose(0, 1)
         shortlist = BatchShortlist(
             ids,
+            self.embedding.tokens(ids) * self.embedding.scale,
             self.get_buffer("weight").index_select(0, ids).transpose(0, 1),
             self.get_buffer("scale").index_select(0, ids),
             self.get_buffer("bias").index_select(0, ids),

@@ -5,7 +5,13 @@ from torch import Tensor
 
 from transformer.model.transformer import Transformer
 from transformer.search import steps
-from transformer.search.beam import SearchConstants, SearchState, length_weight, make_inputs
+from transformer.search.beam import (
+    SearchConstants,
+    SearchState,
+    bound,
+    length_weight,
+    make_inputs,
+)
 from transformer.search.options import SearchOptions
 from transformer.search.steps import SourceRows
 from transformer.text.special_tokens import SpecialIds
@@ -59,9 +65,9 @@ def _step_margin(
     best = candidates.topk(min(num_beams + 1, len(candidates))).values
     kept = best[num_beams - 1]
     pool = torch.cat([before.finished_scores[0], ends[ends >= kept]]).sort(descending=True).values
-    bound = after.live_scores[0, 0] * constants.final_weights[0]
+    hope = bound(after.live_scores, weight, constants)
     gaps = torch.cat(
-        [kept - best[num_beams:], (ends - kept), pool[:1] - pool[1:2], bound - pool[:1]]
+        [kept - best[num_beams:], (ends - kept), pool[:1] - pool[1:2], hope - pool[:1]]
     )
     finite = gaps[gaps.isfinite()].abs()
     return float(finite.min()) if len(finite) else float("inf")
