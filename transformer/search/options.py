@@ -25,7 +25,8 @@ class SearchConfig(Section):
     # mean per token.
     length_penalty: float = Field(ge=0, le=LARGEST_LENGTH_PENALTY)
     # A sentence is done after patience * beam_size ended hypotheses (Kasai et al. 2022,
-    # arXiv:2204.05424); null: only when no live one can win. One beam needs none.
+    # arXiv:2204.05424), or when no live one could win with a score a fifth better; null: only when
+    # none can win whatever follows. One beam needs none.
     patience: float | None = Field(ge=1)
     # A translation holds at most floor(factor * source tokens) + extra tokens, end tokens included
     # on both sides, and never more than model.max_positions.
