@@ -66,6 +66,14 @@ CHANGES = {
     "marian": [],  # tests/marian/test_import.py runs it
     "multi30k-de-en": [*SMALL_MODEL, *BRIEF, *HUB, "vocab.joint.size=300"],
     "multi30k-de-en-small": [*SMALL_MODEL, *BRIEF, *HUB, "vocab.joint.size=300"],
+    # Distillation: tests/pipeline/test_synthesize.py.
+    "multi30k-de-en-student": [
+        *SMALL_MODEL,
+        *BRIEF,
+        *HUB,
+        "vocab.joint.size=300",
+        "synthesize={kind: none}",
+    ],
     "phrasebook": [*SMALL_MODEL, *BRIEF, "corpus.num_pairs=1200", "vocab.joint.size=600"],
     "pre-norm-notebook": [
         *SMALL_MODEL,

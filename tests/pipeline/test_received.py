@@ -30,7 +30,7 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/x.tsv?token=abc"
+    yield f"http://127.0.0.1:{server.server_port}/x.tsv?token=secret"
     server.shutdown()
     server.server_close()
     thread.join()
@@ -67,7 +67,7 @@ def test_an_unpinned_url_is_told_with_what_would_pin_it(url: str) -> None:
     assert checksum in told
     manifest = Path("data/raw/manifest.json").read_text()
     assert checksum in manifest
-    assert "abc" not in manifest
+    assert "secret" not in manifest
 
     write_params(url, checksum)
     assert download() == ""
@@ -82,5 +82,5 @@ def test_another_text_under_the_same_params_is_told(url: str) -> None:
     assert "dvc.lock" not in download()
     Path("x.tsv").write_text(TEXT + "More.\tPlus.\n")
     assert "data/raw is not the one of dvc.lock, though the section `corpus`" in download()
-    write_params(url.replace("token=abc", "x=1"), None)
+    write_params(url.replace("token=secret", "x=1"), None)
     assert "dvc.lock" not in download()
