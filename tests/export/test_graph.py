@@ -235,7 +235,7 @@ def test_weights_are_stored_once(shared_model, shared_graph, model, fused_graph)
     for one, graph in ((shared_model, shared_graph), (model, fused_graph)):
         buffers = sum(buffer.numel() for buffer in one.buffers())
         weights = 4 * (one.num_parameters() + buffers)
-        assert 0 < len(serialize(graph.model)) - weights < 110_000  # of three loops
+        assert 0 < len(serialize(graph.model)) - weights < 145_000  # of four loops
         tensors = [one for inner in graphs_within(graph.model.graph) for one in inner.initializer]
         matrices = [(*one.dims, one.raw_data) for one in tensors if len(one.dims) > 1]
         assert len(matrices) == len(set(matrices)) > 20
