@@ -45,7 +45,8 @@ def translate(
         float | None,
         typer.Option(
             min=1,
-            help="Stop after so many times beam-size ended hypotheses; inf: when none can win.",
+            help="Stop after so many times beam-size ended hypotheses, or when no better one "
+            "is likely; inf: when none can win.",
             show_default="the model's",
         ),
     ] = None,

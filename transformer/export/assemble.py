@@ -169,9 +169,8 @@ class _Assembly:
     def _single(self, nodes: Block, scope: Scope, tensors: list[ir.Value]) -> list[ir.Value]:
         """One sentence, one beam: a loop over greedy steps."""
         has_room = self._has_room(nodes, scope, "single", tensors)
-        scope = self._greedy_steps(
-            nodes, scope, has_room, self._parts.single_step, "single", tensors
-        )
+        part = self._parts.single_step
+        scope = self._steps(nodes, scope, has_room, part, "single", tensors, is_greedy=True)
         row = constant("single.row", [1, -1])
         tensors.append(row)
         taken = nodes.op("Reshape", [scope["taken"], row], "single.taken")
@@ -184,32 +183,12 @@ class _Assembly:
 
         def build(nodes: Block, scope: Scope) -> Scope:
             true = self._constant("true", True)
-            scope = self._greedy_steps(nodes, scope, true, self._parts.greedy_step, "greedy", inner)
+            part = self._parts.greedy_step
+            scope = self._steps(nodes, scope, true, part, "greedy", inner, is_greedy=True)
             return self._end_round(nodes, scope, self._parts.end_greedy_round, "greedy", inner)
 
         scope = self._rounds(nodes, "greedy", scope, self._signatures.greedy_round, build, inner)
         return self._finish_greedy(nodes, scope, "greedy", tensors)
-
-    def _greedy_steps(
-        self,
-        nodes: Block,
-        scope: Scope,
-        condition: ir.Value,
-        part: onnx.GraphProto,
-        name: str,
-        tensors: list[ir.Value],
-    ) -> Scope:
-        carried, scanned = self._signatures.greedy_stepped, ["taken", *self._scanned]
-
-        def body(nodes: Block, scope: Scope) -> Scope:
-            after = self._place(nodes, part, scope, name, tensors)
-            still = [
-                value for value in self._signatures.greedy_round if value.name == "max_lengths"
-            ]
-            measure_invariants(nodes, scope, carried, still)
-            return self._widen_logits(nodes, after, name)
-
-        return self._loop(nodes, f"{name}_step", condition, carried, scope, body, scanned)
 
     def _finish_greedy(
         self, nodes: Block, scope: Scope, name: str, tensors: list[ir.Value]
@@ -229,7 +208,7 @@ class _Assembly:
         """One sentence, several beams: a loop over steps."""
         has_room = self._has_room(nodes, scope, "single_beam", tensors)
         part = self._parts.single_beam_step
-        scope = self._beam_steps(nodes, scope, has_room, part, "single_beam", tensors)
+        scope = self._steps(nodes, scope, has_room, part, "single_beam", tensors)
         scope = self._place(nodes, self._parts.finish_beam, scope, "single_beam_finish", tensors)
         return self._answer([scope[name] for name in OUTPUTS], scope)
 
@@ -239,13 +218,13 @@ class _Assembly:
 
         def build(nodes: Block, scope: Scope) -> Scope:
             true = self._constant("true", True)
-            scope = self._beam_steps(nodes, scope, true, self._parts.step, "beam", inner)
+            scope = self._steps(nodes, scope, true, self._parts.step, "beam", inner)
             return self._end_round(nodes, scope, self._parts.end_round, "beam", inner)
 
         scope = self._rounds(nodes, "beam", scope, self._signatures.round, build, inner)
         return self._answer([scope[f"answers.{name}"] for name in OUTPUTS], scope)
 
-    def _beam_steps(
+    def _steps(
         self,
         nodes: Block,
         scope: Scope,
@@ -253,15 +232,22 @@ class _Assembly:
         part: onnx.GraphProto,
         name: str,
         tensors: list[ir.Value],
+        *,
+        is_greedy: bool = False,
     ) -> Scope:
-        carried, unstepped = self._signatures.stepped, self._signatures.unstepped
+        """A loop over steps of either search."""
+        signatures = self._signatures
+        carried, still, scanned = signatures.stepped, signatures.unstepped, self._scanned
+        if is_greedy:
+            carried, still = signatures.greedy_stepped, signatures.greedy_unstepped
+            scanned = ["taken", *scanned]
 
         def body(nodes: Block, scope: Scope) -> Scope:
             after = self._place(nodes, part, scope, name, tensors)
-            measure_invariants(nodes, scope, carried, unstepped)
+            measure_invariants(nodes, scope, carried, still)
             return self._widen_logits(nodes, after, name)
 
-        return self._loop(nodes, f"{name}_step", condition, carried, scope, body, self._scanned)
+        return self._loop(nodes, f"{name}_step", condition, carried, scope, body, scanned)
 
     def _rounds(
         self,

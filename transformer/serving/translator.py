@@ -145,8 +145,9 @@ class Translator:
             num_best: translations wanted per text, at most `beam_size`.
             length_penalty: exponent of the length normalisation; 0 favours short translations;
                 None takes the card's.
-            patience: a sentence is done after patience * beam_size ended hypotheses; 1 or more,
-                `math.inf` to go on until none can win; None takes the card's.
+            patience: a sentence is done after patience * beam_size ended hypotheses, or when no
+                live one could win with a score a fifth better; 1 or more, `math.inf` to go on
+                until none can win; None takes the card's.
 
         Returns:
             A list per text, in order, of `num_best` translations.
