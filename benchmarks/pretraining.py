@@ -142,7 +142,8 @@ def pretrain_section(folder: Path, name: str, num_epochs: int, rate: float | Non
     if name == "none":
         return "{kind: none}"
     train = read_params(folder / PARAMS)["train"] | {
-        "initialize_from": None, "max_epochs": num_epochs, "max_steps": None,
+        "initialize_from": None, "initial_embeddings": "random",
+        "max_epochs": num_epochs, "max_steps": None,
         "label_smoothing": 0.0, "r_drop": 0.0, "segmentation": None,
         "ema_decay": None, "early_stopping_patience": None, "average_checkpoints": 1,
         "validate_every_steps": None,
