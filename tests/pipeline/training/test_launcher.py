@@ -266,11 +266,17 @@ def test_a_second_ctrl_c_ends_every_rank_at_once(long, tmp_path):
     assert not any(map(is_running, ranks))
 
 
+@pytest.fixture
+def hangups():
+    """What is started heeds them, even where `nohup` has these tests ignore them."""
+    usual = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, usual)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "by", [signal.SIGKILL, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)]
-)
-def test_ranks_whose_launcher_was_ended_save_and_leave(long, by):
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGHUP])
+def test_ranks_whose_launcher_was_ended_save_and_leave(long, hangups, by):
     process = long.start(PLAIN)
     wait_for_states(long, process)
     ranks = ranks_of(process)
