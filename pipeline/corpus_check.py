@@ -1,17 +1,20 @@
 """What a local corpus gives the stages that follow, told before any of them runs."""
 
 import math
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any
 
+from pipeline.paths import IMPORTED, MONOLINGUAL, SETS, TEACHER
 from pipeline.repository import main_checkout, run_git
 from transformer.text.collection import assign_rows, open_source
 from transformer.text.corpus import PARTS, Pair
 from transformer.text.corpus_config import CorpusConfig, MixedCorpus
 from transformer.text.normalize import normalize
+from transformer.text.special_tokens import SPECIAL_TOKENS
 from transformer.text.splitting import TRAIN
 from transformer.text.vocab_config import VocabConfig
 from transformer.training.config import TrainConfig
@@ -44,8 +47,16 @@ def is_local(corpus: CorpusConfig) -> bool:
     )
 
 
-def check_corpus(corpus: CorpusConfig, vocab: VocabConfig, train: TrainConfig) -> CorpusCheck:
+def check_corpus(
+    corpus: CorpusConfig, vocab: VocabConfig, train: TrainConfig, *, is_all: bool
+) -> CorpusCheck:
     """Reads a local corpus, and works out what the stages would make of it.
+
+    Args:
+        corpus: whose files are read.
+        vocab: how they will be cut.
+        train: how long it will take.
+        is_all: no other pairs are made; else steps are told, and none are too few.
 
     Raises:
         ValueError: it is not there, or can't be read.
@@ -54,6 +65,9 @@ def check_corpus(corpus: CorpusConfig, vocab: VocabConfig, train: TrainConfig) -
         rows = list(islice(source.parts["train"](), MAX_PAIRS + 1))
         given = [part for part in PARTS if part in source.parts]
     pairs = [(row[0], row[1]) for row in rows]
+    weights = [1.0] * len(rows)
+    if isinstance(corpus, MixedCorpus):
+        weights = [corpus.parts[row[-1].partition("/")[0]].weight for row in rows]
     if len(pairs) > MAX_PAIRS:
         return CorpusCheck([f"{corpus.path}: more than {MAX_PAIRS} training pairs"], [])
     split = getattr(corpus, "split", None)
@@ -66,40 +80,65 @@ def check_corpus(corpus: CorpusConfig, vocab: VocabConfig, train: TrainConfig) -
         except ValueError as error:  # what follows is of all pairs then
             problems.append(f"corpus.split: {error}")
         else:
-            pairs = [pair for pair, part in zip(pairs, parts, strict=True) if part == TRAIN]
+            is_kept = [part == TRAIN for part in parts]
+            pairs, weights = list(compress(pairs, is_kept)), list(compress(weights, is_kept))
             held = ", ".join(f"{size} {part}" for size, part in zip(sizes, missing, strict=True))
             facts[0] += f": {len(pairs)} for training, {held}"
     _check_vocabulary(pairs, vocab, facts)
-    _check_steps(pairs, vocab, train, facts, problems)
+    _check_steps(pairs, weights, vocab, train, facts, problems if is_all else [])
+    if not is_all:
+        facts[-1] += "; more with the pairs that `synthesize` makes"
     return CorpusCheck(facts, problems)
 
 
-def find_unknown_file(path: Path) -> str | None:
-    """What to do about text in the repository that is in neither git nor DVC, if there is any.
+def list_inputs(params: Mapping[str, Any]) -> list[Path]:
+    """The files and folders of the user's own that the stages read, by the whole of the params."""
+    paths = [Path(params["corpus"]["path"])]
+    synthesis, pretrain = params["synthesize"], params["pretrain"]
+    if synthesis["kind"] != "none":
+        paths.append(TEACHER)
+    if pretrain["kind"] == "imported":
+        paths.append(IMPORTED)
+    names = [synthesis.get("text"), *(pretrain.get("text") or {}).values()]
+    paths += [MONOLINGUAL / name for name in names if name is not None]
+    for one in params["evaluate"]["sets"].values():
+        if one["kind"] == "files":
+            paths += [SETS / one["source"], SETS / one["target"]]
+    return paths
 
-    Experiments that run in a copy would not have it.
+
+def find_unknown_files(paths: Iterable[Path]) -> str | None:
+    """What to do about files in the repository that are in neither git nor DVC, if there are any.
+
+    Experiments that run in a copy would not have them.
 
     Args:
-        path: a file or folder that a stage depends on.
+        paths: files or folders that a stage depends on.
     """
-    root, path = main_checkout(), path.resolve()
-    if root not in path.parents or not run_git("rev-parse", "HEAD"):
+    root = main_checkout()
+    paths = [path for one in paths if root in (path := one.resolve()).parents]
+    if not paths or not run_git("rev-parse", "HEAD"):
         return None
     known = {root / name for name in run_git("ls-files", "-z").split("\0")}
-    files = [file for file in (path, *sorted(path.rglob("*"))) if file.is_file()]
-    unknown = [
-        file
-        for file in files
-        if known.isdisjoint([file, *(Path(f"{one}.dvc") for one in (file, *file.parents))])
-    ]
-    if not unknown:
+    found: list[Path] = []
+    for path in paths:
+        files = [file for file in (path, *sorted(path.rglob("*"))) if file.is_file()]
+        unknown = [
+            file
+            for file in files
+            if known.isdisjoint([file, *(Path(f"{one}.dvc") for one in (file, *file.parents))])
+        ]
+        # All of it at once, but for a folder of which git has a part.
+        found += [path] if unknown and len(unknown) == len(files) else unknown
+    if not found:
         return None
-    # All of it at once, but for a folder of which git has a part.
-    what = (path if len(unknown) == len(files) else unknown[0]).relative_to(root)
+    names = [path.relative_to(root).as_posix() for path in dict.fromkeys(found)]
+    them, they_are = ("it", "it is") if len(names) == 1 else ("them", "they are")
     return (
-        f"{what}: neither git nor DVC knows it, so experiments in a copy (`dvc exp run --temp`, "
-        f"the queue, `sweep`) would not find it: `dvc add {what}`, `git add {what}.dvc`, and "
-        "commit; or leave it to git where it is small"
+        f"{', '.join(names)}: neither git nor DVC knows {them}, so experiments in a copy (`dvc exp "
+        f"run --temp`, the queue, `sweep`) would not find {them}: `dvc add {' '.join(names)}`, "
+        f"`git add {' '.join(f'{name}.dvc' for name in names)}`, and commit; or leave {them} to "
+        f"git where {they_are} small"
     )
 
 
@@ -120,27 +159,29 @@ def _count_pieces(texts: Iterable[str], kind: str) -> int:
     # An upper bound. Each merge of sub-words makes one word or more a piece shorter.
     words = {word for text in texts for word in text.split()}
     if kind == "word":
-        return len(words)
+        return len(words) + len(SPECIAL_TOKENS)
     characters = {character for word in words for character in word}
     if kind == "character":
-        return len(characters) + 1
-    return 256 + sum(len(word.encode()) for word in words)
+        return len(characters) + 1 + len(SPECIAL_TOKENS)
+    return 256 + len(SPECIAL_TOKENS) + sum(len(word.encode()) for word in words)
 
 
 def _check_steps(
     pairs: Sequence[Pair],
+    weights: Sequence[float],
     vocab: VocabConfig,
     train: TrainConfig,
     facts: list[str],
     problems: list[str],
 ) -> None:
     if train.batch_sentences is not None:
-        num_batches = math.ceil(len(pairs) / train.batch_sentences)
+        num_batches = math.ceil(sum(weights) / train.batch_sentences)
     else:
         lengths = [
             max(_count_tokens(pair[0], vocab), _count_tokens(pair[1], vocab)) for pair in pairs
         ]
-        num_batches = math.ceil(sum(lengths) / (train.batch_tokens or 1))
+        num_slots = sum(map(operator.mul, lengths, weights))
+        num_batches = math.ceil(num_slots / (train.batch_tokens or 1))
     in_epoch = math.ceil(num_batches / train.gradient_accumulation)
     num_steps = in_epoch * train.max_epochs
     if train.max_steps is not None:

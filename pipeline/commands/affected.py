@@ -1,6 +1,5 @@
 """`affected`: which stages a change would run."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,13 +15,12 @@ def affected(
     """Tell which stages a change would run, before running it; changes nothing."""
     import json
 
-    from pipeline.corpus_check import find_unknown_file
+    from pipeline.corpus_check import find_unknown_files, list_inputs
     from pipeline.experiments.changed_params import change_params
     from pipeline.experiments.forecast import Project, forecast_stages
     from pipeline.experiments.forecast_report import describe_forecasts, list_forecasts
     from pipeline.flattening import list_changes
     from pipeline.params import read_params
-    from pipeline.paths import MONOLINGUAL, SETS
 
     now, changed = read_params(), change_params(changes)
     params = list_changes(now, changed)
@@ -32,6 +30,5 @@ def affected(
         typer.echo(json.dumps(list_forecasts(params, forecasts, without), indent=2))
     else:
         typer.echo(describe_forecasts(params, forecasts, without))
-    for path in (Path(changed["corpus"]["path"]), MONOLINGUAL, SETS):
-        if unknown := find_unknown_file(path):
-            typer.echo(f"note: {unknown}", err=True)
+    if unknown := find_unknown_files(list_inputs(changed)):
+        typer.echo(f"note: {unknown}", err=True)

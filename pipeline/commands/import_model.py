@@ -136,5 +136,8 @@ def _read_own(model: str) -> _Found:
         "tokenize.max_tokens": found.params["tokenize"]["max_tokens"],
         "search": found.params["search"],
     }
+    license_name = corpus.get("license") or "; ".join(
+        f"{name}: {part['license']}" for name, part in corpus["parts"].items()
+    )
     parts = found.model, found.info, found.tokenizers, found.name
-    return _Found(*parts, None, corpus["license"], "fine-tune", params)
+    return _Found(*parts, None, license_name, "fine-tune", params)

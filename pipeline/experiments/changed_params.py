@@ -1,5 +1,6 @@
 """Params as if `params.yaml` were another, without touching that file."""
 
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,8 @@ def change_params(changes: Sequence[str]) -> dict[str, Any]:
             apply_overrides(path, list(changes))
         except InvalidArgumentError as error:
             reason = " ".join(str(error.__cause__ or error).split())
+            if section := re.search(r"append to your config use \+([\w.]+)=", reason):
+                reason = f"a section that gets other keys takes a plus: -S '+{section[1]}={{...}}'"
             raise ValueError(f"-S {' '.join(changes)}: {reason}") from None
         values = read_params(path)
     check_values(values, f"{PARAMS} with {' '.join(changes)}")

@@ -174,8 +174,8 @@ def _check_test_sets(a: Results, b: Results) -> None:
     if len(a.translations) != len(b.translations):
         raise ResultsError(
             f"{names} were scored on other test sets, of {len(a.translations)} and of "
-            f"{len(b.translations)} sentences: their scores can't be compared; a quick run "
-            "(evaluate.num_sentences) has to be scored on the whole test set first"
+            f"{len(b.translations)} sentences: their scores can't be compared; if one is a quick "
+            "run (evaluate.num_sentences), score it on the whole test set first"
         )
     for row, (left, right) in enumerate(zip(a.translations, b.translations, strict=True)):
         # Sources may be normalised in different ways, references are the corpus's own.

@@ -5,19 +5,17 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.corpus_check import find_unknown_file, is_local
+from pipeline.corpus_check import find_unknown_files, list_inputs
 from pipeline.experiments.changed_params import change_params
 from pipeline.experiments.grid import Point
 from pipeline.experiments.results import ResultsError
 from pipeline.experiments.revisions import open_revision
 from pipeline.flattening import list_changes
-from pipeline.params import load_sections, parse_params
+from pipeline.params import parse_params
 from pipeline.paths import PARAMS
 from pipeline.repository import run_dvc
-from transformer.text.corpus_config import CorpusConfig
 
 
 def list_experiments() -> dict[str, Mapping[str, Any]]:
@@ -46,18 +44,17 @@ def queue_missing(points: Sequence[Point]) -> Queued:
     Raises:
         ResultsError: one was run under this name with other params.
         ConfigError: one has params that are not valid; then none is queued.
-        ValueError: neither git nor DVC knows the text, so that copies would lack it.
+        ValueError: neither git nor DVC knows a file that they read, so that copies would lack it.
     """
-    (corpus,) = load_sections(("corpus", CorpusConfig))
-    if is_local(corpus) and (unknown := find_unknown_file(Path(corpus.path))):
+    params = [change_params(point.changes) for point in points]
+    if unknown := find_unknown_files(path for one in params for path in list_inputs(one)):
         raise ValueError(unknown)
     known = list_experiments()
     if any(row["State"] == "Running" for row in known.values()):
         _fail_abandoned()
         known = list_experiments()
     missing, waiting = [], []
-    for point in points:
-        expected = change_params(point.changes)
+    for point, expected in zip(points, params, strict=True):
         row = known.get(point.name)
         if row is None or row["State"] == "Failed":
             missing.append(point)

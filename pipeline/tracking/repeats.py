@@ -1,12 +1,14 @@
 """The MLflow run that stands for several seeds of one experiment: their parent."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 
 from pipeline.repository import run_git
-from pipeline.tracking.backend import open_client
+from pipeline.tracking.backend import open_client, open_experiment
 from pipeline.tracking.provenance import provenance_tags
 from pipeline.tracking.runs import KIND, MODEL, PARENT, REPEAT
 from pipeline.tracking.tracker import Tracker
+from pipeline.tracking.training_files import corpus_name
 
 
 def track_repeats(
@@ -14,8 +16,8 @@ def track_repeats(
 ) -> str | None:
     """Puts the members' runs below one run with their means and ranges; returns its id.
 
-    The same name on the same commit is the same run. None, with a warning: MLflow has none of the
-    members, or fails.
+    The same name on the same commit is the same run. A member that DVC had trained before, under
+    another name or none, has no run of its own; a warning says so. None: MLflow fails.
 
     Args:
         name: of the run.
@@ -25,7 +27,7 @@ def track_repeats(
     head = run_git("rev-parse", "HEAD")
 
     def open_run() -> tuple[object, str]:
-        client, _ = open_client()
+        client, artifacts = open_client()
         experiments = [one.experiment_id for one in client.search_experiments()]
         of_commit = f"tags.dvc_exp_baseline_rev = '{head}' and tags.{KIND}"
         models = [
@@ -33,9 +35,17 @@ def track_repeats(
             for run in client.search_runs(experiments, f"{of_commit} = '{MODEL}'", max_results=1000)
             if run.data.tags.get("dvc_exp_name") in members
         ]
-        if not models:
-            raise LookupError(f"MLflow has no run of {', '.join(members)}")
-        place = models[0].info.experiment_id
+        if models:
+            place = models[0].info.experiment_id
+        else:
+            place = open_experiment(client, artifacts, corpus_name())
+        names = {run.data.tags["dvc_exp_name"] for run in models}
+        if without := [one for one in members if one not in names]:
+            warnings.warn(
+                f"MLflow has no run of {', '.join(without)}: DVC took a training that it had kept, "
+                f"which stands there under its first name; {name}'s mean and range count it",
+                stacklevel=2,
+            )
         query = f"{of_commit} = '{REPEAT}' and tags.repeat = '{name}'"
         found = client.search_runs([place], query)
         tags = provenance_tags() | {KIND: REPEAT, "repeat": name, "dvc_exp_baseline_rev": head}

@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.corpus_check import find_unknown_file
-from pipeline.recipes import make_params
+from pipeline.corpus_check import check_corpus, find_unknown_files, list_inputs
+from pipeline.params import load_sections
+from pipeline.recipes import load_recipe, make_params
+from transformer.text.corpus_config import CorpusConfig
+from transformer.text.vocab_config import VocabConfig
+from transformer.training.config import TrainConfig
 
 
 @pytest.fixture
@@ -60,13 +64,36 @@ def test_all_problems_are_told_at_once(check):
 def test_a_vocabulary_larger_than_the_text_gives_is_told(check):
     words = "{kind: word, boundary: space, size: 900, min_frequency: 1}"
     _, told = check(100, f"vocab.joint={words}")
-    # 40 sentences: as many numbers, "Satz", "sentence", "number" and the full stop.
-    assert "vocab.joint.size = 900: this text gives 44 at most" in told
+    # 40 sentences: as many numbers, "Satz", "sentence", "number", the full stop, 4 special tokens.
+    assert "vocab.joint.size = 900: this text gives 48 at most" in told
 
 
 def test_steps_are_counted_as_training_counts_them(check):
     _, told = check(200, "train.batch_tokens=null", "train.batch_sentences=14")
     assert "about 10 steps in an epoch" in told
+
+
+def test_steps_count_the_weights_of_parts(check):
+    part = "kind: text, license: mine, path: mine, train: {source: source.txt, target: target.txt}"
+    parts = f"{{many: {{{part}, valid: null, test: null, weight: 4}}}}"
+    split = "{valid_pairs: 20, test_pairs: 40, seed: 1, origin_pattern: null}"
+    corpus = (
+        "{kind: mixed, name: m, source_language: de, target_language: en, path: data/sources, "
+        f"parts: {parts}, split: {split}}}"
+    )
+    code, told = check(
+        200, f"corpus={corpus}", "train.batch_tokens=null", "train.batch_sentences=14"
+    )
+    assert code == 0, told
+    assert "about 40 steps in an epoch" in told
+
+
+def test_steps_are_none_too_few_where_more_pairs_are_made(check):
+    check(200, "train.max_epochs=20")
+    sections = ("corpus", CorpusConfig), ("vocab", VocabConfig), ("train", TrainConfig)
+    found = check_corpus(*load_sections(*sections), is_all=False)
+    assert found.facts[-1].endswith("; more with the pairs that `synthesize` makes")
+    assert not found.problems
 
 
 def test_files_that_are_not_there_are_named(check):
@@ -82,10 +109,10 @@ def test_text_that_neither_git_nor_dvc_knows_is_told(check):
 
     check(100)
     folder = Path("data/sources/mine")
-    assert find_unknown_file(folder) is None  # no repository
+    assert find_unknown_files([folder]) is None  # no repository
     git("init", "--quiet")
     git("commit", "--allow-empty", "-m", "first")
-    told = find_unknown_file(folder)
+    told = find_unknown_files([folder])
     assert told is not None
     assert "`dvc add data/sources/mine`, `git add data/sources/mine.dvc`" in told
     code, printed = check(100)
@@ -93,14 +120,30 @@ def test_text_that_neither_git_nor_dvc_knows_is_told(check):
     assert told in printed
     Path("data/sources/mine.dvc").write_text("outs: []\n")
     git("add", "data/sources/mine.dvc")
-    assert find_unknown_file(folder) is None
+    assert find_unknown_files([folder]) is None
     git("rm", "--cached", "data/sources/mine.dvc")
     git("add", "data/sources/mine")
-    assert find_unknown_file(folder) is None
+    assert find_unknown_files([folder]) is None
     (folder / "données.txt").write_text("plus\n")
     git("add", "data/sources/mine")
-    assert find_unknown_file(folder) is None
+    assert find_unknown_files([folder]) is None
     (folder / "more.txt").write_text("more\n")
-    told = find_unknown_file(folder)
+    told = find_unknown_files([folder])
     assert told is not None
     assert "`dvc add data/sources/mine/more.txt`" in told
+    (folder / "last.txt").write_text("last\n")
+    told = find_unknown_files([folder, folder / "last.txt"])
+    assert told is not None
+    assert "`dvc add data/sources/mine/last.txt data/sources/mine/more.txt`" in told
+
+
+def test_all_that_the_params_name_is_an_input():
+    from pipeline.paths import IMPORTED, MONOLINGUAL, SETS, TEACHER
+
+    params = load_recipe("phrasebook")
+    assert list_inputs(params) == [Path("data/phrasebook")]
+    params["synthesize"] = {"kind": "back_translation", "text": "news.en"}
+    params["pretrain"] = {"kind": "imported"}
+    params["evaluate"]["sets"] = {"mine": {"kind": "files", "source": "a", "target": "b"}}
+    named = [TEACHER, IMPORTED, MONOLINGUAL / "news.en", SETS / "a", SETS / "b"]
+    assert list_inputs(params) == [Path("data/phrasebook"), *named]

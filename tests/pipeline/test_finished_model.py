@@ -98,6 +98,22 @@ def test_shape_tokenizer_and_search_are_kept_and_training_goes_on(here, make_ori
     assert json.loads(Path("reports/train.json").read_text())["valid_loss"] < started_at
 
 
+def test_the_licenses_of_a_corpus_of_several_go_with_the_model(here, make_origin):
+    origin = make_origin()
+    part = "kind: text, license: {}, path: {}, valid: null, test: null, weight: 1, "
+    part += "train: {{source: a, target: b}}"
+    parts = f"{{mine: {{{part.format('my own', 'x')}}}, all: {{{part.format('MIT', 'y')}}}}}"
+    corpus = (
+        "corpus={kind: mixed, name: m, source_language: fr, target_language: en, path: text, "
+        f"parts: {parts}, split: {{valid_pairs: 9, test_pairs: 9, seed: 1, origin_pattern: null}}}}"
+    )
+    (origin / "params.yaml").write_text(
+        make_params("phrasebook", [corpus, "tokenize.max_tokens=60"])
+    )
+    import_model(str(origin), changes=SMALL)
+    assert "license: 'mine: my own; all: MIT'" in Path("params.yaml").read_text()
+
+
 def test_what_is_missing_or_does_not_belong_together_is_told(here, make_origin):
     origin = make_origin()
     with pytest.raises(ValueError, match="--revision goes with a Hub id"):

@@ -32,6 +32,7 @@ def test_values_are_changed_and_the_file_is_not():
         ("train.seed.more=1", "has no key 'train.seed.more'$"),
         ("train.lr=1", "has no key 'train.lr'$"),
         ("+train.sead=1", "train.sead = 1: unknown key"),
+        ("evaluate.sets={valid: {kind: part, part: valid}}", r"takes a plus: -S '\+evaluate.sets="),
         ("train.seed=one", "train.seed = 'one': input should be"),
     ],
 )

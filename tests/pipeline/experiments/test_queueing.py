@@ -1,9 +1,13 @@
 """What a sweep finds in DVC's queue, and what it adds to it."""
 
+from pathlib import Path
+
 import pytest
 
 from pipeline.experiments import queueing
 from pipeline.experiments.grid import parse_grid
+from pipeline.params import read_params
+from pipeline.paths import PARAMS
 
 POINTS = parse_grid(["train.seed=1,2,3"]).points()
 
@@ -22,7 +26,8 @@ def queue(monkeypatch):
         return ""
 
     monkeypatch.setattr(queueing, "run_dvc", run_dvc)
-    monkeypatch.setattr(queueing, "change_params", lambda changes: {})
+    params = read_params(Path(__file__).parents[3] / PARAMS)
+    monkeypatch.setattr(queueing, "change_params", lambda changes: params)
     monkeypatch.setattr(
         queueing,
         "list_experiments",

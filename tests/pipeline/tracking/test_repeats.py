@@ -40,7 +40,15 @@ def test_seeds_stand_below_one_run_with_mean_and_range(place, seeds):
     assert place.client().get_run(parent).data.metrics["bleu"] == 29.0
 
 
-def test_without_runs_of_the_seeds_it_is_told(place, monkeypatch):
+def test_a_seed_that_was_trained_before_is_told(place, seeds):
+    names = ["wide-seed=2", "wide-seed=3"]
+    with pytest.warns(UserWarning, match="MLflow has no run of wide-seed=3: DVC took a training"):
+        parent = track_repeats("wide", names, SPREADS)
+    assert place.client().get_run(seeds[1]).data.tags["mlflow.parentRunId"] == parent
+
+
+def test_where_all_were_the_run_has_their_figures(place, monkeypatch):
     monkeypatch.setattr(repeats, "run_git", lambda *_: BASELINE)
-    with pytest.warns(UserWarning, match="MLflow has no run of wide-seed=1"):
-        assert track_repeats("wide", ["wide-seed=1"], SPREADS) is None
+    with pytest.warns(UserWarning, match="no run of wide-seed=1: "):
+        parent = track_repeats("wide", ["wide-seed=1"], SPREADS)
+    assert place.client().get_run(parent).data.metrics["bleu"] == 31.0
