@@ -65,11 +65,11 @@ def check_corpus(
         rows = list(islice(source.parts["train"](), MAX_PAIRS + 1))
         given = [part for part in PARTS if part in source.parts]
     pairs = [(row[0], row[1]) for row in rows]
+    if len(pairs) > MAX_PAIRS:
+        return CorpusCheck([f"{corpus.path}: more than {MAX_PAIRS} training pairs"], [])
     weights = [1.0] * len(rows)
     if isinstance(corpus, MixedCorpus):
         weights = [corpus.parts[row[-1].partition("/")[0]].weight for row in rows]
-    if len(pairs) > MAX_PAIRS:
-        return CorpusCheck([f"{corpus.path}: more than {MAX_PAIRS} training pairs"], [])
     split = getattr(corpus, "split", None)
     facts, problems = [f"{corpus.path}: {len(pairs)} pairs"], list[str]()
     if split is not None:
@@ -87,7 +87,7 @@ def check_corpus(
     _check_vocabulary(pairs, vocab, facts)
     _check_steps(pairs, weights, vocab, train, facts, problems if is_all else [])
     if not is_all:
-        facts[-1] += "; more with the pairs that `synthesize` makes"
+        facts[-1] += "; of the corpus alone: what `synthesize` makes is not counted"
     return CorpusCheck(facts, problems)
 
 
@@ -104,7 +104,9 @@ def list_inputs(params: Mapping[str, Any]) -> list[Path]:
     for one in params["evaluate"]["sets"].values():
         if one["kind"] == "files":
             paths += [SETS / one["source"], SETS / one["target"]]
-    return paths
+    specs = [params["vocab"][side] for side in ("joint", "source", "target")]
+    ready_made = [spec["name"] for spec in specs if spec and spec["kind"] == "pretrained"]
+    return paths + [Path(name) for name in ready_made if name.endswith(".json")]
 
 
 def find_unknown_files(paths: Iterable[Path]) -> str | None:
@@ -116,7 +118,8 @@ def find_unknown_files(paths: Iterable[Path]) -> str | None:
         paths: files or folders that a stage depends on.
     """
     root = main_checkout()
-    paths = [path for one in paths if root in (path := one.resolve()).parents]
+    # Experiments of a grid name the same ones again and again.
+    paths = [path for path in {one.resolve(): None for one in paths} if root in path.parents]
     if not paths or not run_git("rev-parse", "HEAD"):
         return None
     known = {root / name for name in run_git("ls-files", "-z").split("\0")}

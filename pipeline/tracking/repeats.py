@@ -16,8 +16,8 @@ def track_repeats(
 ) -> str | None:
     """Puts the members' runs below one run with their means and ranges; returns its id.
 
-    The same name on the same commit is the same run. A member that DVC had trained before, under
-    another name or none, has no run of its own; a warning says so. None: MLflow fails.
+    The same name on the same commit is the same run. A member has no run of its own where DVC had
+    kept its training from before, or MLflow was away; a warning names it. None: MLflow fails.
 
     Args:
         name: of the run.
@@ -43,7 +43,8 @@ def track_repeats(
         if without := [one for one in members if one not in names]:
             warnings.warn(
                 f"MLflow has no run of {', '.join(without)}: DVC took a training that it had kept, "
-                f"which stands there under its first name; {name}'s mean and range count it",
+                "which stands there under its first name, unless MLflow was away then; the mean "
+                f"and range of {name} count it",
                 stacklevel=2,
             )
         query = f"{of_commit} = '{REPEAT}' and tags.repeat = '{name}'"

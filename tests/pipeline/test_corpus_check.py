@@ -92,7 +92,7 @@ def test_steps_are_none_too_few_where_more_pairs_are_made(check):
     check(200, "train.max_epochs=20")
     sections = ("corpus", CorpusConfig), ("vocab", VocabConfig), ("train", TrainConfig)
     found = check_corpus(*load_sections(*sections), is_all=False)
-    assert found.facts[-1].endswith("; more with the pairs that `synthesize` makes")
+    assert found.facts[-1].endswith("of the corpus alone: what `synthesize` makes is not counted")
     assert not found.problems
 
 
@@ -145,5 +145,7 @@ def test_all_that_the_params_name_is_an_input():
     params["synthesize"] = {"kind": "back_translation", "text": "news.en"}
     params["pretrain"] = {"kind": "imported"}
     params["evaluate"]["sets"] = {"mine": {"kind": "files", "source": "a", "target": "b"}}
+    params["vocab"]["joint"] = {"kind": "pretrained", "name": "mine/tokenizer.json"}
     named = [TEACHER, IMPORTED, MONOLINGUAL / "news.en", SETS / "a", SETS / "b"]
+    named.append(Path("mine/tokenizer.json"))
     assert list_inputs(params) == [Path("data/phrasebook"), *named]

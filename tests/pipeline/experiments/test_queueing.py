@@ -1,13 +1,10 @@
 """What a sweep finds in DVC's queue, and what it adds to it."""
 
-from pathlib import Path
-
 import pytest
 
 from pipeline.experiments import queueing
 from pipeline.experiments.grid import parse_grid
-from pipeline.params import read_params
-from pipeline.paths import PARAMS
+from pipeline.recipes import load_recipe
 
 POINTS = parse_grid(["train.seed=1,2,3"]).points()
 
@@ -26,7 +23,7 @@ def queue(monkeypatch):
         return ""
 
     monkeypatch.setattr(queueing, "run_dvc", run_dvc)
-    params = read_params(Path(__file__).parents[3] / PARAMS)
+    params = load_recipe("phrasebook")
     monkeypatch.setattr(queueing, "change_params", lambda changes: params)
     monkeypatch.setattr(
         queueing,
